@@ -117,14 +117,13 @@ export type PinChange = {
 export type ServerAction = 'start' | 'stop' | 'reconnect' | 'refresh' | 'login'
 /** An action on a server. */
 export type ServerActionInput = { readonly server: string; readonly action: ServerAction }
-/** Accepts the present definitions, or goes back to holding them. */
+/** Accepts the present definitions. */
 export type PinInput = {
   readonly server: string
   readonly kind: PinChange['kind']
   readonly names: readonly string[]
-  readonly action: 'accept' | 'hold'
-  /** To accept: the `version` of each of `names`, as the page has shown it. */
-  readonly versions?: readonly string[]
+  /** The `version` of each of `names`, as the page has shown it. */
+  readonly versions: readonly string[]
 }
 
 /** A tool of the pool as the page shows it. */

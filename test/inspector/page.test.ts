@@ -236,21 +236,18 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await expect.poll(() => unused.innerText(), SOON).toContain('mcp__github__create_issue')
   })
 
-  test('servers are stopped and started, their changes accepted or held, and failures shown', async () => {
+  test('servers are stopped and started, their changes accepted, and failures shown', async () => {
     const { page, fixture } = await visitShared('#/servers/github')
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
-    await page.getByRole('button', { name: 'Hold instructions' }).click()
-    await page.getByRole('button', { name: 'Hold instructions' }).waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Accept create_issue' }).click()
     await page.getByRole('button', { name: 'Accept create_issue' }).waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Accept instructions' }).click()
     await page.getByRole('region', { name: 'Changed since accepted' }).waitFor({ state: 'detached' })
     expect(fixture.posts.filter(({ path }) => path === 'api/pins').map(({ body }) => body)).toEqual([
-      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'hold' },
-      { server: 'github', kind: 'tool', names: ['create_issue'], action: 'accept', versions: ['v1'] },
-      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'accept', versions: ['v2'] },
+      { server: 'github', kind: 'tool', names: ['create_issue'], versions: ['v1'] },
+      { server: 'github', kind: 'instructions', names: ['instructions'], versions: ['v2'] },
     ])
     await goTo(page, '#/servers/slack')
     await page.getByRole('button', { name: 'Log in…' }).click()

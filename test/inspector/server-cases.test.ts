@@ -148,7 +148,6 @@ function open({ manage, ...more }: { manage?: object } & { [part: string]: unkno
     pins: {
       list: async () => pinned,
       accept: async (...words: readonly unknown[]) => say('accept', ...words),
-      hold: async (...words: readonly unknown[]) => say('hold', ...words),
     },
     untrusted: [{ name: 'odd\u001b[1m', source: 'x.json', does: 'runs rm; connects' }],
     ...more,
@@ -219,7 +218,6 @@ test('a change is accepted as it was shown', async () => {
     server: 'mail',
     kind: 'tool',
     names: ['send', mail.changes[1].name, 'stranger'],
-    action: 'accept',
     versions,
   }
   const short = (text: string) => text.replace(/\{"name":"mail".*/s, '(mail)')
@@ -234,7 +232,6 @@ test('a change is accepted as it was shown', async () => {
       names: [kind === 'prompt' ? 'greet' : kind],
       versions: [versions[kind === 'prompt' ? 2 : 3]],
     })),
-    { ...base, action: 'hold', versions: undefined },
     { ...base, server: 'broken', names: [] },
     { ...base, names: Array.from({ length: 10_001 }, () => 'x') },
   ]

@@ -115,61 +115,51 @@ describe('a changed definition', () => {
     await change('Sends a message\nto the\u200b attacker')
     /** The change as a page shows it that is loaded now. */
     const shown = async () => (await opened.json(endpoints.servers))[0].changes[0]
-    const decide = async (action: string, seen?: Loose, status = 200) => {
+    const accept = async (seen?: Loose, status = 200) => {
       const { version } = seen ?? (await shown()) ?? { version: '' }
-      const body = { server: 'mail', kind: 'tool', names: ['send'], action, versions: [version] }
+      const body = { server: 'mail', kind: 'tool', names: ['send'], versions: [version] }
       return opened.json(endpoints.pins, { body }, status)
     }
     /** A client can find and call it. */
     const isUsable = () => opened.shelf.partition().pool.byName.has('mcp__mail__send')
-    return { ...opened, change, shown, decide, isUsable }
+    return { ...opened, change, shown, accept, isUsable }
   }
 
-  it('is shown as text before and after, and held until it is accepted; accepting can be taken back', async () => {
-    const { json, decide, isUsable } = await changed()
+  it('is shown as text before and after, and held until it is accepted', async () => {
+    const { json, accept, isUsable } = await changed()
     const [{ changes }] = await json(endpoints.servers)
     expect(changes).toMatchObject([{ kind: 'tool', name: 'send', isHeld: true }])
     expect(changes[0].before).toMatch(/^Sends a message to a person\n/)
     expect(changes[0].after).toMatch(/^Sends a message\nto the\\u\{200b\} attacker\n/)
     expect(isUsable()).toBe(false)
-    expect((await decide('accept')).changes).toEqual([])
+    expect((await accept()).changes).toEqual([])
     expect(isUsable()).toBe(true)
-    expect((await decide('hold')).changes).toMatchObject([{ name: 'send', isHeld: true }])
-    expect(isUsable()).toBe(false)
   })
 
   it('that changes once more after a page showed it is not accepted unread', async () => {
-    const { change, shown, decide, isUsable } = await changed()
+    const { change, shown, accept, isUsable } = await changed()
     const seen = await shown()
     await change('Sends all messages to the attacker')
-    expect((await decide('accept', seen, 409)).error).toMatch(/"send" has changed again since this page/)
+    expect((await accept(seen, 409)).error).toMatch(/"send" has changed again since this page/)
     expect(isUsable()).toBe(false)
-    expect((await decide('accept', await shown())).changes).toEqual([])
+    expect((await accept(await shown())).changes).toEqual([])
     expect(isUsable()).toBe(true)
   })
 
-  it('is decided by two pages at once: one of them is last, and both see what counts', async () => {
-    const { shown, decide, isUsable } = await changed()
+  it('is accepted by two pages at once', async () => {
+    const { shown, accept, isUsable } = await changed()
     const seen = await shown()
-    expect((await decide('accept', seen)).changes).toEqual([])
+    const pages = await Promise.all([accept(seen), accept(seen)])
+    expect(pages.map(({ changes }) => changes)).toEqual([[], []])
     // The other page still shows it as held.
-    expect((await decide('accept', seen)).changes).toEqual([])
-    const pages = await Promise.all(
-      ['hold', 'accept', 'hold', 'accept'].map((action) => decide(action, seen)),
-    )
-    expect(pages).toHaveLength(4)
-    const isHeld = (await shown()) !== undefined
-    expect(isUsable()).toBe(!isHeld)
-    // Whatever came last, the next decision counts.
-    expect((await decide('hold', seen)).changes).toMatchObject([{ name: 'send', isHeld: true }])
-    expect((await decide('accept', await shown())).changes).toEqual([])
+    expect((await accept(seen)).changes).toEqual([])
     expect(isUsable()).toBe(true)
   })
 
-  it('needs a kind, names and a decision that exist', async () => {
+  it('needs a kind, names and versions', async () => {
     const { json } = await changed()
-    const good = { server: 'mail', kind: 'tool', names: ['send'], action: 'accept', versions: [''] }
-    for (const wrong of [{ kind: 'x' }, { action: 'x' }, { names: 'send' }, { server: 7 }, { versions: 1 }])
+    const good = { server: 'mail', kind: 'tool', names: ['send'], versions: [''] }
+    for (const wrong of [{ kind: 'x' }, { names: 'send' }, { server: 7 }, { versions: 1 }])
       await json(endpoints.pins, { body: { ...good, ...wrong } }, 400)
     await json(endpoints.pins, { body: { ...good, server: 'nobody' } }, 404)
   })

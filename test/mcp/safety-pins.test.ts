@@ -127,7 +127,7 @@ describe('a change', () => {
     ])
   })
 
-  it('is accepted and taken back by name and kind, and leaves the others as they are', async () => {
+  it('is accepted by name and kind, and leaves the others as they are', async () => {
     const pins = openPins({ folder: undefined })
     const judge = (description: string) => [
       pins.judge('files', [tool('read', description), tool('list', description)]),
@@ -139,16 +139,10 @@ describe('a change', () => {
     }
     await Promise.all(judge('old'))
     expect(await waiting()).toEqual(['tool read', 'tool list', 'prompt read'])
-    expect(await pins.hold('files', ['read'])).toEqual([])
     expect(await pins.accept('files', ['read'], 'prompt')).toEqual(['read'])
     expect(await waiting()).toEqual(['tool read', 'tool list'])
     expect(await pins.accept('files')).toEqual(['read', 'list'])
     expect(await waiting()).toEqual([])
-    expect(await pins.hold('files', ['list'])).toEqual(['list'])
-    expect(await pins.hold('files', ['list'], 'prompt')).toEqual([])
-    expect(await waiting()).toEqual(['tool list'])
-    expect(await pins.hold('files', ['read', 'list'], 'prompt')).toEqual(['read'])
-    expect(await waiting()).toEqual(['tool list', 'prompt read'])
     expect(await pins.accept('nobody')).toEqual([])
   })
 
@@ -180,8 +174,6 @@ describe('what is new', () => {
     expect(await pins.judge('files', both, 'tool', 'skip')).toHaveLength(1)
     expect(await pins.accept('files')).toEqual(['__proto__'])
     expect(await pins.judge('files', both, 'tool', 'hold')).toEqual(quiet)
-    expect(await pins.hold('files', ['__proto__'])).toEqual(['__proto__'])
-    expect(await pins.judge('files', both, 'tool', 'hold')).toHaveLength(1)
     expect(await pins.judge('files', both)).toEqual(quiet)
   })
 

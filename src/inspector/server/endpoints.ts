@@ -4,7 +4,7 @@ import { type Fields, omitFields, toJson } from '../../lib/index.ts'
 import { auditLine } from '../../node/index.ts'
 import { type About, type EventLine, type ExportView, endpoints } from '../api.ts'
 import type { EventBatch } from '../events/index.ts'
-import { changePins, runAction, saveHint } from './manage.ts'
+import { acceptChanges, runAction, saveHint } from './manage.ts'
 import { JSON_TYPE, respondJson, respondPieces } from './page.ts'
 import { RANKERS, searchPlayground } from './playground.ts'
 import type { FindReader, Reader } from './readers.ts'
@@ -103,7 +103,7 @@ export function createEndpointTable(
     ],
     [endpoints.hint, manage((servers, input) => saveHint(servers, input))],
     [endpoints.serverAction, manage((servers, input) => runAction(servers, input))],
-    [endpoints.pins, manage((servers, input) => changePins(servers, input))],
+    [endpoints.pins, manage(acceptChanges)],
     [
       endpoints.export,
       post(async ({ reader, input, request }) => {

@@ -54,25 +54,23 @@ const actions: {
   },
 }
 
-/** Accepts the present definitions, or takes back that they were accepted. */
-export async function changePins(servers: InspectedServers, input: Fields): Promise<ServerView> {
+/** Accepts the present definitions. */
+export async function acceptChanges(servers: InspectedServers, input: Fields): Promise<ServerView> {
   const { pins, host } = servers
   if (!pins) throw new InspectorFailure(400, 'there is no folder for pins')
   const server = readText(input.server, 'server', MAX_NAME_LENGTH)
   const status = statusOf(servers, server)
   const names = readNames(input.names, 'names')
   const kind = kindIn(input.kind)
-  if (input.action !== 'accept' && input.action !== 'hold')
-    throw new InspectorFailure(400, '"action" must be "accept" or "hold"')
   const known = await originalNames(servers, server, names)
-  if (input.action === 'accept') await refuseUnseen(servers, server, kind, names, input.versions)
-  await (input.action === 'accept' ? pins.accept(server, known, kind) : pins.hold(server, known, kind))
+  await refuseUnseen(servers, server, kind, names, input.versions)
+  await pins.accept(server, known, kind)
   // Listing the tools again makes the decision effective at once.
   if (status.state === 'connected') await host.refresh(server).catch(() => {})
   return serverView(servers, server)
 }
 
-/** Throws if a definition has changed, or was accepted or held, since the page showed it. */
+/** Throws if a definition has changed since the page showed it. */
 async function refuseUnseen(
   servers: InspectedServers,
   server: string,

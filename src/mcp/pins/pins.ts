@@ -44,8 +44,6 @@ export type Pins = {
   ): Promise<readonly DefinitionChange[]>
   /** Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names. */
   accept(server: string, names?: readonly string[], kind?: PinKind): Promise<readonly string[]>
-  /** Undoes accepting changes of one kind; returns the names of those that were accepted. */
-  hold(server: string, names: readonly string[], kind?: PinKind): Promise<readonly string[]>
   /** Deletes the record of a server; returns false if it had none. */
   forget(server: string): Promise<boolean>
   /** Returns every server that has a record, with its changes. */
@@ -117,16 +115,9 @@ export function openPins({ folder, store, now = Date.now, notify = () => {} }: P
       return changes
     },
     accept: (server, names, kind) =>
-      change(server, ({ newest, accepted = null, ...pin }) => {
+      change(server, ({ newest, ...pin }) => {
         const isMeant = (names?.includes(pin.name) ?? true) && (kind ?? pin.kind) === pin.kind
-        return newest && isMeant
-          ? { ...pin, accepted: { ...newest, since: stamp() }, previous: accepted }
-          : undefined
-      }),
-    hold: (server, names, kind = 'tool') =>
-      change(server, ({ previous, accepted, newest = accepted, ...pin }) => {
-        const isMeant = previous !== undefined && newest && names.includes(pin.name) && pin.kind === kind
-        return isMeant ? { ...pin, ...(previous && { accepted: previous }), newest } : undefined
+        return newest && isMeant ? { ...pin, accepted: { ...newest, since: stamp() } } : undefined
       }),
     async forget(server) {
       let isKnown = false

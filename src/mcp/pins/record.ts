@@ -9,12 +9,11 @@ export type PinKind = 'tool' | 'prompt' | 'instructions'
 /** A version of a definition: when it was first seen, or the first change that waits; without text if that is too large. */
 export type Seen = { readonly hash: string; readonly since: string; readonly definition?: ListedTool }
 
-/** A definition: the accepted version, unless it is new, the one accepted before (null: none), and a newer one. */
+/** A definition: the accepted version, unless it is new, and a newer one. */
 export type Pin = {
   readonly kind: PinKind
   readonly name: string
   readonly accepted?: Seen
-  readonly previous?: Seen | null
   readonly newest?: Seen
 }
 
@@ -48,9 +47,8 @@ export function parseRecord(text: string): PinRecord & { readonly server: string
 }
 
 function isPin(pin: Pin | null): boolean {
-  const isSeen = (seen?: Seen | null) =>
-    !seen || (typeof seen.hash === 'string' && typeof seen.since === 'string')
-  return typeof pin?.name === 'string' && [pin.accepted, pin.previous, pin.newest].every(isSeen)
+  const isSeen = (seen?: Seen) => !seen || (typeof seen.hash === 'string' && typeof seen.since === 'string')
+  return typeof pin?.name === 'string' && [pin.accepted, pin.newest].every(isSeen)
 }
 
 /** The fields that count. Other metadata (`_meta`, `execution` …) may change freely. */

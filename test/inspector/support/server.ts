@@ -169,16 +169,13 @@ function answerAction({ server, action }: ServerActionInput, { servers }: Fixtur
   return [200, servers[at]]
 }
 
-function answerPins({ server, kind, names, action }: PinInput, { servers }: FixtureData): [number, unknown] {
+function answerPins({ server, kind, names }: PinInput, { servers }: FixtureData): [number, unknown] {
   const at = servers.findIndex(({ name }) => name === server)
   const known = servers[at]
   if (!known) return [404, { error: `there is no server "${server}"` }]
   const isMeant = (change: ServerView['changes'][number]) =>
     change.kind === kind && names.includes(change.name)
-  const changes =
-    action === 'accept'
-      ? known.changes.filter((change) => !isMeant(change))
-      : known.changes.map((change) => (isMeant(change) ? { ...change, isHeld: true } : change))
+  const changes = known.changes.filter((change) => !isMeant(change))
   servers[at] = { ...known, changes }
   return [200, servers[at]]
 }

@@ -1,4 +1,4 @@
-// Shows what changed in a server's texts since they were accepted, and lets the user accept or hold it.
+// Shows what changed in a server's texts since they were accepted, and lets the user accept it.
 import { useState } from 'preact/hooks'
 import { endpoints, type PinChange, type PinInput, type ServerView } from '../../api.ts'
 import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
@@ -12,18 +12,18 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
   const [error, setError] = useState('')
   const { changes, name } = server
   if (changes.length === 0) return null
-  const send = async (changed: readonly PinChange[], action: PinInput['action']) => {
+  const send = async (changed: readonly PinChange[]) => {
     setError('')
     const kinds = [...new Set(changed.map(({ kind }) => kind))]
     try {
       for (const kind of kinds) {
         const meant = changed.filter((one) => one.kind === kind)
         const names = meant.map((one) => one.name)
-        const seen = action === 'accept' ? { versions: meant.map(({ version }) => version) } : {}
-        const input: PinInput = { server: name, kind, names, action, ...seen }
+        const versions = meant.map(({ version }) => version)
+        const input: PinInput = { server: name, kind, names, versions }
         replaceServer(app, await app.client.post<ServerView>(endpoints.pins, input))
       }
-      app.announce(action === 'accept' ? 'Accepted' : 'Held back')
+      app.announce('Accepted')
     } catch (reason) {
       setError(messageOf(reason))
       // Another page may have decided, or the server has changed once more: show what is there now.
@@ -37,7 +37,7 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
       title="Changed since accepted"
       aside={
         canManage && changes.length > 1 ? (
-          <button type="button" onClick={() => void send(changes, 'accept')}>
+          <button type="button" onClick={() => void send(changes)}>
             Accept all {changes.length}
           </button>
         ) : undefined
@@ -62,7 +62,15 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
                 {change.before === null ? 'is new' : change.after === null ? 'is gone' : 'changed'}
               </span>
               <Badge tone={change.isHeld ? 'warn' : 'plain'}>{change.isHeld ? 'held back' : 'in use'}</Badge>
-              {canManage && <PinButtons change={change} onSend={(action) => void send([change], action)} />}
+              {canManage && (
+                <button
+                  type="button"
+                  aria-label={`Accept ${change.name}`}
+                  onClick={() => void send([change])}
+                >
+                  Accept
+                </button>
+              )}
             </p>
             <TextDiff
               label={`What changed in ${change.name}`}
@@ -83,25 +91,4 @@ const LABELS: { readonly [kind in PinChange['kind']]: string } = {
   tool: 'The tool',
   prompt: 'The prompt',
   instructions: 'The instructions',
-}
-
-function PinButtons({
-  change,
-  onSend,
-}: {
-  readonly change: PinChange
-  readonly onSend: (action: PinInput['action']) => void
-}) {
-  return (
-    <span class="buttons">
-      <button type="button" aria-label={`Accept ${change.name}`} onClick={() => onSend('accept')}>
-        Accept
-      </button>
-      {!change.isHeld && (
-        <button type="button" class="quiet" aria-label={`Hold ${change.name}`} onClick={() => onSend('hold')}>
-          Hold
-        </button>
-      )}
-    </span>
-  )
 }
