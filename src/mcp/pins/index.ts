@@ -7,6 +7,6 @@ export {
   openPins,
   type PinnedServer,
   type Pins,
+  pinnedParts,
 } from './pins.ts'
 export { watchPins } from './places.ts'
-export { pinnedParts } from './record.ts'
