@@ -183,19 +183,20 @@ function withoutBare({ options }: Command, words: readonly string[]) {
 
 /** Rewrites Node's messages about options. */
 function complaint({ message }: Error, command: Command, words: readonly string[]): string {
+  const options: Command['options'] = { ...command.options, help }
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? []
   if (unknown !== undefined) {
-    const near = didYouMean(unknown.replace(/^-+/, ''), Object.keys({ ...command.options, help }), '--')
+    const near = didYouMean(unknown.replace(/^-+/, ''), Object.keys(options), '--')
     const takesWords = /^"?</.test(command.words)
     return `Unknown option '${unknown}'${near || (takesWords ? BEHIND_DASHES : '.')}`
   }
   const [, name = ''] = /^Option '(?:-\w, )?--([\w-]+)/.exec(message) ?? []
-  const option = command.options[name]
+  const option = options[name]
   if (option?.type === 'boolean') return `--${name} takes no value.`
   if (option === undefined) return message
   const at = words.findIndex((word, index) => word === `--${name}` && /^(-|$)/.test(words[index + 1] ?? ''))
   const given = words[at + 1]
-  const isOption = Object.keys(command.options).some((other) => given?.split('=')[0] === `--${other}`)
+  const isOption = Object.keys(options).some((other) => given?.split('=')[0] === `--${other}`)
   if (given === undefined || isOption)
     return `--${name} needs a value: --${name} <${option.value ?? 'text'}>.`
   return `--${name} is followed by "${given}". Write a value that begins with "-" as --${name}=${given}.`

@@ -2,6 +2,7 @@
 // takes half a second of CPU time; tests start one only where the process itself matters: pipes, signals, exit codes.
 import { Readable } from 'node:stream'
 import { onTestFinished, TestRunner } from 'vitest'
+import type { Terminal } from '../../src/cli/command.ts'
 import { runCli } from '../../src/cli/main.ts'
 
 export type Ran = { readonly code: number; readonly out: string; readonly told: string }
@@ -23,12 +24,15 @@ export async function runHere(
     isInteractive = false,
     run = runCli,
     ask,
+    client,
   }: {
     readonly piped?: string
     readonly isInteractive?: boolean
     readonly run?: typeof runCli
     /** What the person answers; nobody is there if left out. */
     readonly ask?: (question: string) => string
+    /** The MCP client that started the command. */
+    readonly client?: Terminal['client']
   } = {},
 ): Promise<Ran> {
   const leave = enter(folder, environment)
@@ -44,6 +48,7 @@ export async function runHere(
       },
       isInteractive,
       ...(ask ? { ask: async (question: string) => ask(question) } : {}),
+      ...(client ? { client } : {}),
       input: {
         stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
         isPiped: piped !== undefined,
