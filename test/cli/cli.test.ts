@@ -1,12 +1,11 @@
 // The command line through its own door, with files as a person has them.
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { everyCommand, runCli } from '../../src/cli/main.ts'
+import { runCli } from '../../src/cli/main.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
 const file = (name: string, lines: readonly (object | string)[]) => {
@@ -129,60 +128,6 @@ describe('toolshelf search', () => {
       server.close()
     }
   })
-
-  it.each([
-    [['search', 'x', '--timeout', '0'], 2, '--timeout is "0"; use a number of seconds from 1 to 600'],
-    [['search', '--catalog', 'x'], 2, 'pass words to search for'],
-    [
-      ['search', 'x', '--catalog', tools, '--config', 'x.json'],
-      2,
-      '--config and --catalog cannot be combined',
-    ],
-    [['search', 'x', '--config', 'nowhere.json'], 1, 'no MCP server is configured in nowhere.json'],
-    [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'unknown ranker "best"'],
-    [['mcp', '--ranker', 'best'], 2, '--ranker is "best"; use one of hybrid, model, lexical'],
-    [
-      ['mcp', '--http', '3399'],
-      2,
-      'unexpected argument "3399"; pass files with --config, a port with --port.',
-    ],
-    [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
-    [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
-    [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
-    [
-      ['search', 'x', '--limit', '-5'],
-      2,
-      '--limit is followed by "-5". Write a value that begins with "-" as',
-    ],
-    [['search', 'x', '--limit', '-5'], 2, 'as --limit=-5.'],
-    [
-      ['search', 'x', '--catalog', tools, '--limit=-5'],
-      2,
-      '--limit is "-5"; use a whole number of at least 1',
-    ],
-    [['search', 'x', '--limit', '--json'], 2, '--limit needs a value: --limit <number>.'],
-    [['search', 'x', '--limit'], 2, '--limit needs a value: --limit <number>.'],
-    [['search', 'x', '--json=yes'], 2, '--json takes no value.'],
-    [
-      ['search', 'x', '--limit', '1', '--limit=2'],
-      2,
-      '--limit is given twice; it takes one value: --limit <number>.',
-    ],
-    [['search', 'x', '--json', '--json', '--json'], 2, '--json is given 3 times; it counts once.'],
-    [['search', '-x'], 2, 'Unknown option \'-x\'. Put words that begin with "-" after "--".'],
-    [['serve', '--window=-5'], 2, '--window is "-5"; use a number of tokens from 1000 to 99999999'],
-    [['serve', '--window=0000'], 2, '--window is "0000"; use a number'],
-    [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
-    [['find', 'x'], 2, 'unknown command "find". Commands: demo, '],
-    [['serach', 'x'], 2, 'unknown command "serach"; did you mean search? Commands: demo, '],
-    [['--verison'], 2, 'unknown option "--verison"; did you mean --version? More: toolshelf --help'],
-    [['-x'], 2, 'unknown option "-x". More: toolshelf --help'],
-    [['help', 'serach'], 2, 'unknown command "serach"; did you mean search?'],
-  ])('says what is wrong: %j', async (words, code, message) => {
-    const result = await cli(...words)
-    expect(result.code).toBe(code)
-    expect(result.told).toContain(message)
-  })
 })
 
 describe('toolshelf search --eval', () => {
@@ -209,71 +154,5 @@ describe('toolshelf search --eval', () => {
     const { out } = await cli('search', '--eval', queries, '--catalog', tools)
     expect(out).toMatch(/ranker +kind +n +R1/)
     expect(out).toContain('95 % bootstrap interval')
-  })
-})
-
-it('helps with a command in both ways', async () => {
-  const asked = await cli('help', 'mcp')
-  expect(asked).toEqual(await cli('mcp', '--help'))
-  expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('Usage: toolshelf mcp') })
-  expect(await cli('help')).toEqual(await cli('--help'))
-})
-
-describe('every command explains itself', () => {
-  const named = (overview: string) => [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = '']) => name)
-
-  it('in a line of the overview, in 80 columns', async () => {
-    const { out } = await cli('--help')
-    expect(named(out).sort()).toEqual((await everyCommand()).map(({ name }) => name).sort())
-    for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
-  })
-
-  it('in 80 columns, with its options, values and examples', async () => {
-    for (const { name } of await everyCommand()) {
-      const { code, out } = await cli(name, '--help')
-      expect(code).toBe(0)
-      for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
-      expect(out).toMatch(
-        new RegExp(`\nUsage: toolshelf ${name} .*\nOptions:\n.*\nExamples:\n  .*toolshelf`, 's'),
-      )
-    }
-    expect((await cli('mcp', '--help')).out).toContain('list, bridge, or auto')
-  })
-})
-
-describe('the binary', () => {
-  it('helps', () => {
-    const entry = new URL('../../dist/cli/main.js', import.meta.url).pathname
-    const help = execFileSync(process.execPath, [entry, '--help'], { encoding: 'utf8' })
-    expect(help).toContain('toolshelf <command>')
-    expect(execFileSync(process.execPath, [entry, 'search', '--help'], { encoding: 'utf8' })).toContain(
-      'Examples:',
-    )
-  })
-})
-
-describe('arguments that nobody expects', () => {
-  const takeArguments = [...['run', 'inspect', 'add', 'remove', 'login', 'trust'], ...['search', 'users']]
-
-  it('are refused by every command that takes options only, which says what to do instead', async () => {
-    for (const { name, noArguments } of await everyCommand()) {
-      expect([name, noArguments === undefined]).toEqual([name, takeArguments.includes(name)])
-      if (noArguments === undefined) continue
-      const { code, told } = await cli(name, 'stray', 'words')
-      expect(code).toBe(2)
-      expect(told).toContain(
-        `toolshelf ${name}: unexpected argument "stray"; ${noArguments}.\nUsage: toolshelf ${name} `,
-      )
-      expect(await cli(name, 'stray', '--help')).toMatchObject({ code: 0 })
-    }
-  })
-
-  it.each([
-    [['remove', 'one', 'two']],
-    [['trust', 'list', 'more']],
-    [['trust', 'forget', 'one', 'two', 'three']],
-  ])('are refused by one that takes few: %j', async (words) => {
-    const { code, told } = await cli(...words)
-    expect([code, told]).toEqual([2, expect.stringContaining('Usage: toolshelf')])
   })
 })
