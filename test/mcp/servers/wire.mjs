@@ -71,8 +71,8 @@ export function run({ url }, serverOf) {
 }
 
 /** A server on other pipes than those of this process. */
-export function serveOn({ input, output, errors }, serverOf) {
-  const wire = wireOn(output, errors)
+export function serveOn({ input, output, errors, kill }, serverOf) {
+  const wire = { ...wireOn(output, errors), die: kill }
   listen(input, serverOf(wire), wire)
 }
 

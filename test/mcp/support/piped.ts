@@ -13,10 +13,17 @@ import type { McpServerFactory } from '@modelcontextprotocol/server'
 import { type ServeStdioOptions, StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
 import { isAlive } from './processes.ts'
+import type { HandlersOf, Wire } from './server-here.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
 /** What the client writes, and where the server writes. */
-export type Pipes = { readonly input: Readable; readonly output: Writable; readonly errors: Writable }
+export type Pipes = {
+  readonly input: Readable
+  readonly output: Writable
+  readonly errors: Writable
+  /** Ends the process, as a crash does. */
+  readonly kill: () => void
+}
 
 type Serve = (pipes: Pipes) => void | Promise<void>
 
@@ -29,6 +36,18 @@ export function piped(name: string, script: string, given: Given = {}): ServerCo
       const { server } = await import(scriptPath(file))
       const { serveOn } = await import(scriptPath('wire'))
       serveOn(pipes, (wire: object) => server(behaviour, wire, ...args))
+    },
+    given,
+  )
+}
+
+/** `pipedHere('shop', ({ notify }) => ({ 'tools/list': … }))`: as `serverHere`, on stdio; asked for anew by each process. */
+export function pipedHere(name: string, handlersOf: HandlersOf, given: Given = {}): ServerConfig {
+  return pipedServer(
+    name,
+    async (pipes) => {
+      const { serveOn } = await import(scriptPath('wire'))
+      serveOn(pipes, (wire: Wire) => handlersOf(wire))
     },
     given,
   )
@@ -81,7 +100,7 @@ function folderOfPipes(): string {
   createInterface(listening).on('line', (line) => {
     const [number = '', pid = ''] = line.split(' ')
     const serve = servers[Number(number)]
-    if (serve) void connect(join(path, pid), serve)
+    if (serve) void connect(join(path, pid), Number(pid), serve)
   })
   folder = path
   return path
@@ -102,14 +121,15 @@ function removeStale(): void {
   }
 }
 
-async function connect(pipes: string, serve: Serve): Promise<void> {
+async function connect(pipes: string, pid: number, serve: Serve): Promise<void> {
   const input = open(`${pipes}.in`, constants.O_RDONLY)
   const [output, errors] = [open(`${pipes}.out`, constants.O_RDWR), open(`${pipes}.err`, constants.O_RDWR)]
   input.on('close', () => {
     for (const socket of [output, errors]) socket.destroy()
     for (const end of ['in', 'out', 'err']) rmSync(`${pipes}.${end}`, { force: true })
   })
-  await serve({ input, output, errors })
+  const kill = () => void (isAlive(pid) && process.kill(pid, 'SIGKILL'))
+  await serve({ input, output, errors, kill })
 }
 
 function open(path: string, mode: number): Socket {

@@ -13,7 +13,7 @@ import { type Given, httpServer, scriptPath } from './servers.ts'
 /** Answers requests, and hears notifications, by their methods. */
 export type Handlers = { readonly [method: string]: (params: Loose, message: Loose) => unknown }
 
-type HandlersOf = (wire: Wire) => Handlers | Promise<Handlers>
+export type HandlersOf = (wire: Wire) => Handlers | Promise<Handlers>
 
 /** How a server speaks unasked: in a call to its client, else to all clients. */
 export type Wire = {
@@ -22,6 +22,10 @@ export type Wire = {
   notify(method: string, params?: object): void
   /** Sends a request to the client → its whole answer. */
   ask(method: string, params?: object): Promise<Loose>
+  /** Writes a text in place of the answer, which the handler then does not give. */
+  write(text: string): void
+  /** Ends as a crash does: the process, or the request and every session. */
+  die(): void
 }
 
 /** A result that is never sent; the same as in ../servers. */
@@ -81,7 +85,11 @@ type Send = (message: object) => void
 type Session = { stream: ServerResponse | undefined; readonly waiting: object[] }
 
 /** The call that is being answered, and by which server. One storage for all servers: each storage slows every promise of the process. */
-const currentCall = new AsyncLocalStorage<{ readonly server: ServerHere; readonly send: Send }>()
+const currentCall = new AsyncLocalStorage<{
+  readonly server: ServerHere
+  readonly send: Send
+  readonly response: ServerResponse
+}>()
 
 class ServerHere {
   readonly #handlers: Promise<Handlers>
@@ -98,6 +106,13 @@ class ServerHere {
           this.#questions.set(id, resolve)
           this.#send({ id, method, params })
         }),
+      write: (text) =>
+        currentCall.getStore()?.response.writeHead(200, { 'content-type': 'application/json' }).end(text),
+      die: () => {
+        for (const { stream } of this.#sessions.values()) stream?.socket?.destroy()
+        this.#sessions.clear()
+        currentCall.getStore()?.response.socket?.destroy()
+      },
     }
     this.#handlers = Promise.resolve(handlersOf(wire)).then((handlers) => ({
       initialize: (params) => initialized(params),
@@ -107,8 +122,10 @@ class ServerHere {
   }
 
   async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const id = String(request.headers['mcp-session-id'])
+    const given = request.headers['mcp-session-id']
+    const id = String(given)
     if (request.method === 'GET') this.#listen(id, response)
+    else if (given !== undefined && !this.#sessions.has(id)) response.writeHead(404).end()
     else if (request.method === 'POST') await this.#receive((await json(request)) as Loose, response)
     else response.writeHead(200).end()
   }
@@ -140,7 +157,7 @@ class ServerHere {
     }
     if (method === 'initialize') response.setHeader('mcp-session-id', this.#open())
     const handler = (await this.#handlers)[method]
-    const answer = await currentCall.run({ server: this, send }, () =>
+    const answer = await currentCall.run({ server: this, send, response }, () =>
       outcomeOf(handler, method, params, message),
     )
     if (answer === noAnswer) return
