@@ -34,19 +34,21 @@ function createEventReader(maxLength: number): (chunk: Uint8Array) => ServerSent
   let event = ''
   let data: string[] = []
   let size = 0
-  let isHalf = false
+  /** The last chunk ended in a carriage return, which a line feed may follow. */
+  let isReturned = false
   return (chunk) => {
-    const text = decoder.decode(chunk, { stream: true })
+    const decoded = decoder.decode(chunk, { stream: true })
+    const text = isReturned && decoded.startsWith('\n') ? decoded.slice(1) : decoded
+    if (decoded !== '') isReturned = decoded.endsWith('\r')
     size += text.length
     if (size > maxLength) throw new UpstreamError("an event of the upstream's stream is too long.")
-    if (!isHalf && !/[\r\n]/.test(text)) {
+    if (!/[\r\n]/.test(text)) {
       rest += text
       return []
     }
     const events: ServerSentEvent[] = []
-    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
+    const lines = (rest + text).split(/\r\n|\n|\r/)
     rest = lines.pop() ?? ''
-    isHalf = rest.endsWith('\r')
     for (const line of lines) {
       if (line !== '') {
         const { field, value } = fieldIn(line)
