@@ -1,5 +1,5 @@
 // Puts the examples of the public doors' doc comments into one module, which the compiler can check.
-import { readSource } from './source.ts'
+import { readFiles } from '../../scripts/statements-page.ts'
 
 const ENTRIES: Record<string, string> = {
   'index.ts': 'toolshelf',
@@ -42,7 +42,7 @@ function exportedBy(text: string): string[] {
 
 /** Returns how many examples there are, and a module in which each is a function of its own. */
 export function docExamples(): { readonly count: number; readonly module: string } {
-  const files = readSource()
+  const files = readFiles('src').map(({ path, text }) => ({ path: path.replace(/^src\//, ''), text }))
   const doors = new Map<string, string>()
   for (const [path, entry] of Object.entries(ENTRIES)) {
     const text = files.find((file) => file.path === path)?.text ?? ''
