@@ -115,7 +115,11 @@ const port = await new Promise((resolve) => {
 })
 const asUser = process.getuid?.() === 0 ? ['setpriv', '--reuid=1000', '--regid=1000', '--clear-groups'] : []
 if (asUser.length === 0) console.log('not root: running as the current user instead of user 1000')
-const env = { ...environment, TOOLSHELF_KEY: 'try', TOOLSHELF_HEALTH_URL: `http://127.0.0.1:${port}/health` }
+const env = {
+  ...environment,
+  TOOLSHELF_KEY: 'to-try-the-image-on-loopback',
+  TOOLSHELF_HEALTH_URL: `http://127.0.0.1:${port}/health`,
+}
 const [program, ...words] = [
   ...asUser,
   ...image.entrypoint,

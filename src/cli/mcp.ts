@@ -58,7 +58,7 @@ const MODES = ['auto', 'list', 'bridge'] as const
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
 const OF_HTTP = [
-  ...['port', 'address', 'allow', 'users', 'no-inspect', 'max-sessions'],
+  ...['port', 'address', 'allow', 'proxies', 'users', 'no-inspect', 'max-sessions'],
   ...Object.keys(oauthOptions),
 ]
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
@@ -114,6 +114,12 @@ export const mcpCommand: Command = {
       value: 'name',
       isMultiple: true,
       about: 'with --http: a further host name that clients may use',
+    },
+    proxies: {
+      type: 'string',
+      value: 'subnet',
+      isMultiple: true,
+      about: 'with --http: addresses of balancers whose X-Forwarded-For is trusted',
     },
     'no-inspect': { type: 'boolean', about: 'with --http: do not serve the inspector under /inspect' },
     'max-sessions': {
@@ -300,7 +306,15 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const hosts = hostsIn(input, address)
   const { users, usage, protectedResource } = gatewayUsers ?? {}
   const inspector = await opened.inspector({ gateway, address, hosts, users, usage, named: filesIn(input) })
-  const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
+  const options = {
+    ...settings,
+    port,
+    address,
+    hosts,
+    proxies: input.texts('proxies'),
+    notify,
+    ...(key ? { key } : {}),
+  }
   const served = await serveMcpGatewayOnHttp(gateway, {
     ...options,
     users,
@@ -312,6 +326,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     throw withFlags(error, {
       port: 'choose another with --port',
       key: 'pass --users, set TOOLSHELF_KEY, or listen on 127.0.0.1',
+      proxies: 'write addresses of --proxies as 10.0.0.5 or 10.0.0.0/8',
       ...serviceRemedies,
     })
   })

@@ -83,12 +83,6 @@ export const serviceOptions: { readonly [name: string]: Option } = {
   'tls-cert': { type: 'string', value: 'file', about: 'certificate for HTTPS; read again when it changes' },
   'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
   'tls-ca': { type: 'string', value: 'file', about: 'require client certificates signed by this authority' },
-  proxies: {
-    type: 'string',
-    value: 'subnet',
-    isMultiple: true,
-    about: 'addresses of balancers whose X-Forwarded-For is trusted',
-  },
   'open-metrics': { type: 'boolean', about: 'let anyone read /metrics, without a key' },
   'drain-delay': {
     type: 'string',
@@ -100,7 +94,6 @@ export const serviceOptions: { readonly [name: string]: Option } = {
 /** The values of these options, as both gateways take them. */
 type ServiceSettings = {
   readonly tls?: TlsFiles
-  readonly proxies: readonly string[]
   readonly hasOpenMetrics: boolean
 }
 
@@ -112,7 +105,6 @@ export function serviceIn(input: Input): ServiceSettings {
   if (ca !== undefined && cert === undefined) throw new UsageError('--tls-ca needs --tls-cert and --tls-key.')
   return {
     ...(cert !== undefined && key !== undefined ? { tls: { cert, key, ca } } : {}),
-    proxies: input.texts('proxies'),
     hasOpenMetrics: input.isSet('open-metrics'),
   }
 }
@@ -130,7 +122,6 @@ export function drainDelayIn(input: Input): number {
 /** What to do about invalid options, by the names that the library gives them. */
 export const serviceRemedies = {
   tls: 'pass a certificate with --tls-cert and its private key with --tls-key, both as PEM',
-  proxies: 'write addresses of --proxies as 10.0.0.5 or 10.0.0.0/8',
 }
 
 /** Options of commands that share state with other processes. */

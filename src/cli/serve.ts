@@ -70,7 +70,7 @@ const clientOptions: Command['options'] = {
   key: {
     type: 'string',
     value: 'secret',
-    about: 'key that clients must send; better set TOOLSHELF_KEY',
+    about: 'key of at least 24 characters that clients must send; better set TOOLSHELF_KEY',
   },
   ...usersOption,
   store: { ...storeOption.store!, about: 'redis://… of users' },
@@ -101,7 +101,7 @@ export const serveCommand: Command = {
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
     'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen  # in another terminal',
     'toolshelf serve --upstream script:demo --port 0',
-    'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0',
+    'TOOLSHELF_KEY=… toolshelf serve --address 0.0.0.0',
   ],
   async run(input, terminal) {
     if (input.program) {

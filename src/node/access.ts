@@ -1,7 +1,7 @@
-// Decides which HTTP requests a server accepts: checks the host name that a request was sent to, its origin and its key.
-// Shared by the gateways and the inspector.
-import { isSecret, LOOPBACK } from './http.ts'
-import { createKeyThrottle } from './key-throttle.ts'
+// Decides which HTTP requests a server accepts by the host name that they were sent to and their origin, and which keys an
+// operator may choose. Shared by the gateways and the inspector.
+import { LOOPBACK } from './http.ts'
+import { OptionError } from './option-error.ts'
 
 /** Which host names and origins a server accepts. */
 export type HostAccess = {
@@ -39,36 +39,15 @@ export function hostNameOf(host: string): string {
     .toLowerCase()
 }
 
-/** Why a key was refused; `retryAfter` in seconds. */
-export type KeyRefusal = {
-  readonly status: 401 | 429
-  readonly message: string
-  readonly retryAfter?: number
-}
+/** Keys with this many characters cannot be guessed, however fast the attempts. Generated keys have 32. */
+const MIN_KEY_LENGTH = 24
 
-/** Checks the value of an `Authorization` header; returns undefined if the request may proceed. */
-export type KeyCheck = (
-  authorization: string | null,
-  network: string,
-  /** The client is authenticated by other means, so that wrong keys from its address do not block it. */
-  isKnown?: boolean,
-) => KeyRefusal | undefined
-
-/**
- * Creates a check of bearer keys that slows down guessing: after several wrong keys, an address must wait, unless its
- * key is right.
- */
-export function createKeyCheck(key: string, notify?: (message: string) => void): KeyCheck {
-  const throttle = createKeyThrottle({ notify })
-  return (authorization, network, isKnown = false) => {
-    const isRight = isSecret(authorization, `Bearer ${key}`)
-    if (isRight && isKnown) return undefined
-    const verdict = throttle({ network, key: isRight ? key : undefined, hasKey: authorization !== null })
-    if (verdict === undefined) return undefined
-    if (verdict === 'wrong')
-      return { status: 401, message: 'missing or wrong key; send "Authorization: Bearer <key>"' }
-    const { waitSeconds } = verdict
-    const message = `too many wrong keys from this address; try again in ${waitSeconds} s`
-    return { status: 429, message, retryAfter: waitSeconds }
-  }
+/** Throws unless a key that the operator chose is long enough that nobody can guess it. */
+export function checkKeyLength(key: string): void {
+  if (key.length >= MIN_KEY_LENGTH) return
+  throw new OptionError(
+    'secret',
+    `the key has ${key.length} characters, so that others could guess it`,
+    `use at least ${MIN_KEY_LENGTH} random ones, such as the output of "openssl rand -hex 16", or give each user a key with "toolshelf users add"`,
+  )
 }

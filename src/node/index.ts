@@ -1,13 +1,6 @@
 // Exports of the Node helpers for other folders.
 
-export {
-  createHostAccess,
-  createKeyCheck,
-  type HostAccess,
-  hostNameOf,
-  type KeyCheck,
-  type KeyRefusal,
-} from './access.ts'
+export { checkKeyLength, createHostAccess, type HostAccess, hostNameOf } from './access.ts'
 export { type AuditFileOptions, openAuditFile } from './audit-file.ts'
 export { auditLine } from './audit-line.ts'
 export { readBoundedFile, readNamedText, UnreadableFile } from './bounded-file.ts'
@@ -32,7 +25,6 @@ export {
 export { type Bodies, createBodies } from './json-bodies.ts'
 export { type FileRights, isTemporaryFor, JsonFile, replaceFile } from './json-file.ts'
 export { endOfJsonString, MAX_JSON_DEPTH, whyTooComplex } from './json-values.ts'
-export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
 export { proxiedFetch } from './proxied-fetch.ts'
@@ -53,5 +45,4 @@ export {
 } from './trace-stream.ts'
 export { createWatchdog, spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
-export { createWrongKeys, type WrongKeys } from './wrong-keys.ts'
 export { createYieldBySize } from './yield-by-size.ts'

@@ -112,7 +112,6 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
       if (!isRefusal(outcome) && outcome.keyId !== undefined) directory.noteUse(outcome.keyId)
       return outcome
     },
-    recall: (token) => memory.recall(keyHash(token)),
     async refresh({ keyId }) {
       if (keyId === undefined) return undefined
       await directory.sync()

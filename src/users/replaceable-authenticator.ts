@@ -25,8 +25,6 @@ export function createReplaceableAuthenticator(first: Authenticator): Replaceabl
 
   return {
     authenticate: (token) => ask((asked) => asked.authenticate(token)),
-    recall: (token) => current.recall(token),
-    isGuessable: (token) => current.isGuessable?.(token) ?? true,
     refresh: (user) => ask((asked) => asked.refresh(user)),
     onChange: changes.add,
     replace(next) {

@@ -68,13 +68,6 @@ export type Authenticate = (token: string | undefined) => Promise<User | AccessR
 export type Authenticator = {
   readonly authenticate: Authenticate
   /**
-   * Returns the user of a recently accepted token, without I/O, so that wrong keys of others do not slow such clients
-   * down.
-   */
-  recall(token: string): User | undefined
-  /** Returns whether a token could be a guess, so that wrong ones slow down their address. Default: all could. */
-  isGuessable?(token: string): boolean
-  /**
    * Returns the user's current state, for sessions and streams that stay open; undefined if the key or the user is gone.
    */
   refresh(user: User): Promise<User | undefined>

@@ -33,7 +33,7 @@ describe('the inspector is a door like any other', () => {
   })
 
   async function start() {
-    const place = newPlace({ TOOLSHELF_KEY: 'the-key-of-clients' })
+    const place = newPlace({ TOOLSHELF_KEY: 'the-key-of-all-the-clients' })
     const mcpServers = { mail: { url: server('mail') }, payroll: { url: server('payroll') } }
     place.file('toolshelf.json', { mcpServers })
     place.file('users.json', file)
@@ -63,7 +63,7 @@ describe('the inspector is a door like any other', () => {
     const readers = {
       nobody: undefined,
       guesser: `${printed}x`,
-      client: 'the-key-of-clients',
+      client: 'the-key-of-all-the-clients',
       ...{ user: keys.user, restricted: keys.restricted, operator: keys.operator },
       manager: printed,
     }

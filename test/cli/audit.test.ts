@@ -13,7 +13,7 @@ import { heardFrom } from '../support/heard.ts'
 import type { Loose } from '../support/talk.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
-const KEY = 'k7Qp2mZx9Lw4Tn8v'
+const KEY = 'k7Qp2mZx9Lw4Tn8vR3yB6dHs'
 
 const read = (file: string): Loose[] =>
   readFileSync(file, 'utf8')

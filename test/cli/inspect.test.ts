@@ -220,14 +220,16 @@ describe('the inspector of a gateway', () => {
     expect(of().place).not.toBe(of().place)
   })
 
+  const CLIENT_KEY = 'the-key-of-all-the-clients'
+
   it('is served by mcp --http below /inspect; the key of one does not open the other', async () => {
     const inspector = of()
     const key = inspector.place.split('=')[1] ?? ''
-    const { send } = await openHttp([], { http: { key: 'client-key', inspector: inspector.handle } })
+    const { send } = await openHttp([], { http: { key: CLIENT_KEY, inspector: inspector.handle } })
     const about = (authorization: string) =>
       send({ method: 'GET', path: '/inspect/api/about', headers: { authorization } })
     expect((await about(`Bearer ${key}`)).status).toBe(200)
-    expect((await about('Bearer client-key')).status).toBe(401)
+    expect((await about(`Bearer ${CLIENT_KEY}`)).status).toBe(401)
     expect((await send({ method: 'GET', path: '/inspect' })).headers.location).toBe('/inspect/')
     expect(
       (await send({ method: 'GET', path: '/inspected', headers: { authorization: `Bearer ${key}` } })).status,

@@ -26,6 +26,11 @@ import {
 import { binary } from '../support/binary.ts'
 import { heardFrom } from '../support/heard.ts'
 
+const FIRST = 'the-first-of-three-keys-1'
+/** Secrets may end in `=`. */
+const SECOND = 'the-second-of-three-keys='
+const THIRD = 'the-third-of-three-keys-3'
+
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-serve-'))
 const file = (name: string, value: unknown) => {
   const path = join(folder, name)
@@ -82,7 +87,7 @@ describe('a gateway that runs', () => {
     const dead = await deadAddress()
     ;[plain, json, unreachable] = await Promise.all([
       start(['--upstream', `script:${script}`, '--users', users, '--store', 'memory:'], {
-        TOOLSHELF_KEY: 'first=shelve,second==off+header,third',
+        TOOLSHELF_KEY: `${FIRST}=shelve,${SECOND}=off+header,${THIRD}`,
       }),
       start(['--upstream', `script:${script}`, '--json', '--wire', 'append', '--mode', 'shelve']),
       start(['--upstream', dead.href, '--wire', 'append'], { TOOLSHELF_UPSTREAM_KEY: 'upstream-key' }),
@@ -105,20 +110,20 @@ describe('a gateway that runs', () => {
       const { status, headers } = await ask(plain, requestFor('shelve'), { 'x-api-key': key, ...asked })
       return status === 200 ? headers['x-toolshelf-mode'] : status
     }
-    expect(await modeOf('first')).toBe('shelve')
-    expect(await modeOf('second=')).toBe('off')
-    expect(await modeOf('second')).toBe(401)
-    expect(await modeOf('third')).toBe('off')
+    expect(await modeOf(FIRST)).toBe('shelve')
+    expect(await modeOf(SECOND)).toBe('off')
+    expect(await modeOf(SECOND.slice(0, -1))).toBe(401)
+    expect(await modeOf(THIRD)).toBe('off')
     expect(await modeOf('')).toBe(401)
-    expect(await modeOf('first', { 'x-toolshelf-mode': 'off' })).toBe(403)
-    expect(await modeOf('second=', { 'x-toolshelf-mode': 'shelve' })).toBe('shelve')
+    expect(await modeOf(FIRST, { 'x-toolshelf-mode': 'off' })).toBe(403)
+    expect(await modeOf(SECOND, { 'x-toolshelf-mode': 'shelve' })).toBe('shelve')
     await until(() => linesOf(plain.out()).length === 7)
     expect(plain.told() + plain.out()).not.toMatch(/first|second|third/)
   })
 
   it('logs one line a request, which no name of a client can forge', async () => {
     const before = linesOf(plain.out()).length
-    const key = { 'x-api-key': 'first' }
+    const key = { 'x-api-key': FIRST }
     await ask(
       plain,
       requestFor('shelve', { messages: [{ role: 'user', content: 'find send message' }] }),
@@ -173,7 +178,7 @@ describe('a gateway that runs', () => {
 
   it('/ready asks the store, whose operations are in /metrics', async () => {
     const get = (path: string) =>
-      send(`${plain.url}${path}`, { method: 'GET', headers: { 'x-api-key': 'first' } })
+      send(`${plain.url}${path}`, { method: 'GET', headers: { 'x-api-key': FIRST } })
     expect((await get('/ready')).text).toBe('{"status":"ready","reasons":[]}')
     expect((await get('/metrics')).text).toMatch(
       /^toolshelf_store_operations_total\{store="memory",operation="ping",outcome="ok"\} [1-9]/m,

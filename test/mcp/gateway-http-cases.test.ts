@@ -12,6 +12,8 @@ import { until } from './support/processes.ts'
 import { tool } from './support/small-servers.ts'
 import { openStory } from './support/story.ts'
 
+const MASTER = 'the-key-of-the-master-of-all'
+
 const file = (name: string) => `./gateway/${name}.txt`
 const says = (text: string) => ({ content: [{ type: 'text', text }] })
 const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
@@ -35,7 +37,6 @@ function createUsers(profiles: { [name: string]: Profile }) {
       : undefined
   const users: Authenticator = {
     authenticate: async (token = '') => find(token) ?? { status: 401, message: `unknown key ${token}` },
-    recall: find,
     refresh: async ({ id }) => find(id),
     onChange(listener) {
       listeners.add(listener)
@@ -112,7 +113,7 @@ describe('a gateway without users', () => {
       host: { settled: () => new Promise(() => {}) },
       gateway: { mode: 'list' },
       http: {
-        ...{ maxBodyBytes: 2000, key: 'secret', hosts: ['tools.example.com'] },
+        ...{ maxBodyBytes: 2000, key: 'k'.repeat(24), hosts: ['tools.example.com'] },
         protectedResource: {
           metadataAt: (path: string) => (path === '/.well-known/x' ? { resource: 'r' } : undefined),
         },
@@ -128,7 +129,7 @@ describe('a gateway without users', () => {
       status('b', { state: 'failed' }),
       status('c', { state: 'failed' }),
     )
-    const key = 'secret'
+    const key = 'k'.repeat(24)
     const get = (path: string, more: Partial<Sent & { key: string }> = {}) =>
       send(`GET ${path} ${JSON.stringify(more)}`, { method: 'GET', path, ...more })
     await get('/ready')
@@ -256,11 +257,11 @@ describe('a gateway with users', () => {
         results: { store: createMemoryResults(), budget: 100 },
         usage: { take } as never,
       },
-      http: { users, key: 'master', trace: (event) => refused.push(event) },
+      http: { users, key: MASTER, trace: (event) => refused.push(event) },
     })
     shelve('a', [tool('one'), tool('two')], true)
-    for (const key of ['nobody', 'ada', 'root', 'master'])
-      await send(`metrics for ${key}`, {
+    for (const key of ['nobody', 'ada', 'root', MASTER])
+      await send(`metrics for ${key === MASTER ? 'master' : key}`, {
         key,
         method: 'GET',
         path: '/metrics',
@@ -276,7 +277,7 @@ describe('a gateway with users', () => {
       await send(`${key} calls`, { key, session, body: call('a__one') })
     }
     await send('ada’s session, with bob’s key', { key: 'bob', session: ada, body: ping })
-    await send('ada’s session, with the operator’s key', { key: 'master', session: ada, body: ping })
+    await send('ada’s session, with the operator’s key', { key: MASTER, session: ada, body: ping })
     await send('two at once', { key: 'ada', session: ada, body: [ping, { ...ping, id: 3 }] })
     await send('none', { key: 'ada', session: ada, body: [] })
     note('taken', taken)
@@ -312,7 +313,7 @@ describe('a gateway with users', () => {
   it.each([
     ['of users', { users: true, http: {} }],
     ['of this machine', { users: false, http: {} }],
-    ['of other machines', { users: false, http: { address: '0.0.0.0', key: 'master' } }],
+    ['of other machines', { users: false, http: { address: '0.0.0.0', key: MASTER } }],
   ])('recognises clients without sessions: %s', async (title, { users: hasUsers, http }) => {
     const { users } = createUsers({
       ...{ ada: profileOf({}), eve: profileOf({}) },
@@ -328,7 +329,7 @@ describe('a gateway with users', () => {
     })
     const port = new URL(url).port
     shelve('a', [tool('one'), tool('two')], true)
-    const key = hasUsers ? 'ada' : 'master'
+    const key = hasUsers ? 'ada' : MASTER
     const use = async (name: string, input: object, more: Loose = {}) => {
       const { headers = {}, as = 'raw', ...given } = more
       const body = modern('tools/call', { name, arguments: input }, as)

@@ -45,7 +45,7 @@ describe('addresses', () => {
   })
 
   test('wire 33 HEAD /api/hello is answered, without a key and a body', async () => {
-    const gateway = await emulate('append', hello, { keys: [{ secret: 'secret' }] })
+    const gateway = await emulate('append', hello, { keys: [{ secret: 'k'.repeat(24) }] })
     const answer = await fetch(`${gateway.url}/api/hello`, { method: 'HEAD' })
     expect(answer.status).toBe(200)
     expect(await answer.text()).toBe('')

@@ -1,4 +1,4 @@
-// The Node helpers: limits of files, locks, turns, timeouts, wrong keys, and requests of the web on Node's.
+// The Node helpers: limits of files, locks, turns, timeouts, keys, and requests of the web on Node's.
 import { execFileSync } from 'node:child_process'
 import {
   existsSync,
@@ -25,10 +25,9 @@ import {
 } from '../../src/node/capabilities/index.ts'
 import {
   answerNode,
+  checkKeyLength,
   close,
-  createKeyThrottle,
   createLimiter,
-  createWrongKeys,
   createYieldBySize,
   isSecret,
   JsonFile,
@@ -241,66 +240,13 @@ describe('time', () => {
   })
 })
 
-describe('wrong keys', () => {
-  it('are ten in a burst, then one in six seconds, each address for itself', () => {
-    let now = 100_000
-    const keys = createWrongKeys({ now: () => now })
-    for (let count = 0; count < 9; count++) keys.add('a')
-    expect(keys.waitSeconds('a')).toBe(0)
-    keys.add('a')
-    expect([keys.waitSeconds('a'), keys.waitSeconds('b')]).toEqual([6, 0])
-    now += 5_001
-    expect(keys.waitSeconds('a')).toBe(1)
-    now += 999
-    expect(keys.waitSeconds('a')).toBe(0)
-    now += 600_000
-    keys.add('a')
-    expect(keys.waitSeconds('a')).toBe(0)
-  })
-
-  it('of the oldest of a thousand addresses are forgotten', () => {
-    const keys = createWrongKeys({ now: () => 0 })
-    const fill = (address: string) => {
-      for (let count = 0; count < 10; count++) keys.add(address)
-    }
-    for (let address = 0; address < 1000; address++) fill(`${address}`)
-    fill('0')
-    expect([keys.waitSeconds('0'), keys.waitSeconds('1')]).toEqual([6 * 11, 6])
-    fill('new')
-    expect([keys.waitSeconds('0'), keys.waitSeconds('1'), keys.waitSeconds('2')]).toEqual([66, 0, 6])
-  })
-
-  it('are reported once a minute, with their number', () => {
-    let now = 0
-    const told: string[] = []
-    const keys = createWrongKeys({ now: () => now, notify: (message) => told.push(message) })
-    keys.add('a')
-    keys.add('a')
-    now = 59_999
-    keys.add('b')
-    now = 60_000
-    keys.add('c')
-    expect(told).toEqual([
-      'refused a wrong key from a',
-      'refused a wrong key from c (3 wrong keys since the last report)',
-    ])
-  })
-
-  it('of others do not block a right key that is long, or was used from that address before', () => {
-    const throttle = createKeyThrottle({ now: () => 0 })
-    const [short, long] = ['short key', 'a key that nobody can guess']
-    const ask = (network: string, key: string | undefined) => throttle({ network, key, hasKey: true })
-    expect(ask('a', short)).toBeUndefined()
-    for (let count = 0; count < 10; count++)
-      for (const network of ['a', 'b']) expect(ask(network, undefined)).toBe('wrong')
-    const waits = { waitSeconds: 6 }
-    expect([ask('a', undefined), ask('b', undefined)]).toEqual([waits, waits])
-    expect([ask('a', short), ask('b', short)]).toEqual([undefined, waits])
-    expect([ask('a', long), ask('b', long)]).toEqual([undefined, undefined])
-    // A request without a key is no guess.
-    expect(throttle({ network: 'b', key: undefined, hasKey: false })).toBe('wrong')
-    // What is known of an address stays known.
-    expect(ask('a', short)).toBeUndefined()
+describe('keys', () => {
+  it('of less than 24 characters are refused, and what to do is said', () => {
+    expect(() => checkKeyLength('k'.repeat(24))).not.toThrow()
+    for (const key of ['', 'secret', 'k'.repeat(23)])
+      expect(() => checkKeyLength(key)).toThrow(
+        `the key has ${key.length} characters, so that others could guess it; use at least 24 random ones`,
+      )
   })
 
   it('are compared whole', () => {

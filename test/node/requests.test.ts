@@ -5,7 +5,6 @@ import {
   createBodies,
   createClientNetwork,
   createHostAccess,
-  createKeyCheck,
   hostNameOf,
   isForInspector,
 } from '../../src/node/index.ts'
@@ -38,30 +37,6 @@ describe('hosts and origins', () => {
   ])('at %s with the names %j', (address, names, expected) => {
     expect(judged(address, names)).toEqual(expected)
   })
-})
-
-it('a wrong key is refused, and after ten of them an address waits, unless its client is known', () => {
-  const told: string[] = []
-  const check = createKeyCheck('short', (message) => told.push(message))
-  const refused = {
-    status: 401,
-    message: 'missing or wrong key; send "Authorization: Bearer <key>"',
-  }
-  expect([check('Bearer short', 'a'), check('short', 'b'), check(null, 'b')]).toEqual([
-    undefined,
-    refused,
-    refused,
-  ])
-  for (let count = 1; count < 10; count++) expect(check('Bearer wrong', 'b')).toEqual(refused)
-  const waits = {
-    status: 429,
-    message: expect.stringMatching(/try again in \d s$/),
-    retryAfter: expect.any(Number),
-  }
-  expect(['Bearer short', 'Bearer wrong'].map((key) => check(key, 'b'))).toEqual([waits, waits])
-  expect([check('Bearer short', 'b', true), check('Bearer wrong', 'b', true)]).toEqual([undefined, waits])
-  expect(check(null, 'b')).toEqual(refused)
-  expect(told).toEqual(['refused a wrong key from b'])
 })
 
 describe('the address of a client', () => {

@@ -12,11 +12,12 @@ import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { connectTo } from './support/clients.ts'
 import { problemsIn } from './support/prometheus.ts'
 
+const KEY = 'k'.repeat(24)
 const get = (path: string, headers = {}) => ({ method: 'GET', path, headers })
 
 describe('health and readiness', () => {
   it('need no key, and show probes of other hosts nothing else', async () => {
-    const { send } = await openHttp([neighbour()], { http: { key: 'secret' } })
+    const { send } = await openHttp([neighbour()], { http: { key: KEY } })
     const probe = { host: '10.1.2.3:3399' }
     expect((await send(get('/health', probe))).text).toBe('{"status":"ok"}')
     expect(JSON.parse((await send(get('/health'))).text)).toEqual({ status: 'ok', clients: 0 })
@@ -51,10 +52,10 @@ describe('health and readiness', () => {
 
 describe('metrics', () => {
   it('need the key, unless they are open', async () => {
-    const closed = await openHttp([neighbour()], { http: { key: 'secret' } })
+    const closed = await openHttp([neighbour()], { http: { key: KEY } })
     expect((await closed.send(get('/metrics'))).status).toBe(401)
-    expect((await closed.send(get('/metrics', { authorization: 'Bearer secret' }))).status).toBe(200)
-    const open = await openHttp([neighbour()], { http: { key: 'secret', hasOpenMetrics: true } })
+    expect((await closed.send(get('/metrics', { authorization: `Bearer ${KEY}` }))).status).toBe(200)
+    const open = await openHttp([neighbour()], { http: { key: KEY, hasOpenMetrics: true } })
     const { status, headers } = await open.send(get('/metrics', { host: '10.1.2.3' }))
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4'])
   })

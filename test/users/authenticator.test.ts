@@ -77,7 +77,6 @@ describe.each([
     expect(await users.authenticate(token)).toEqual({
       ...{ id: 'ada', uid: expect.stringMatching(/^[0-9a-f]{32}$/), profile: developer, keyId: id },
     })
-    expect(users.recall(token)).toMatchObject({ id: 'ada' })
     expect(await directory.lastUses()).toMatchObject(new Map([[id, expect.any(String)]]))
   })
 
@@ -462,7 +461,6 @@ describe('a store', () => {
       message: 'too many keys are being checked; try again in a second',
       retryAfter: 1,
     })
-    expect(users.recall(token)).toBeUndefined()
   })
 
   test('without the profile of a user refuses their keys, and says so', async () => {

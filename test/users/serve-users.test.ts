@@ -23,6 +23,8 @@ import { until } from '../mcp/support/processes.ts'
 import type { Loose } from '../support/talk.ts'
 import { profileOf } from './support.ts'
 
+const OPERATOR_SECRET = 'the-secret-of-the-operator'
+
 const USAGE = { input_tokens: 60, cache_read_input_tokens: 30, output_tokens: 10 }
 const REPLY = {
   ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', stop_reason: 'end_turn' },
@@ -86,7 +88,7 @@ async function openServe(profiles: { readonly [user: string]: Partial<Profile> }
     gateway: createMessagesGateway({ upstream, openTrace }),
     setting: parseModeSetting(mode)!,
     port: 0,
-    keys: [{ secret: 'operator-secret' }],
+    keys: [{ secret: OPERATOR_SECRET }],
     users: createKeyAuthenticator({ directory }),
     usage: createUsageMeter({ store }),
     trace,
@@ -157,7 +159,7 @@ test.each([
 
 test('the operator’s key keeps working; no key, a wrong one and a revoked one do not', async () => {
   const { post, tokens, directory, seen } = await openServe({ ada: {} })
-  expect((await post({ 'x-api-key': 'operator-secret' })).status).toBe(200)
+  expect((await post({ 'x-api-key': OPERATOR_SECRET })).status).toBe(200)
   expect((await post({})).status).toBe(401)
   expect((await post({ 'x-api-key': createKey('ada').token })).status).toBe(401)
   expect((await post({ 'x-api-key': tokens.ada ?? '' })).status).toBe(200)
@@ -246,7 +248,7 @@ test('metrics are for operators', async () => {
     (await fetch(`${url}/metrics`, { headers: { 'x-api-key': key } })).status
   expect(await metrics(tokens.ada ?? '')).toBe(403)
   expect(await metrics(tokens.eve ?? '')).toBe(200)
-  expect(await metrics('operator-secret')).toBe(200)
+  expect(await metrics(OPERATOR_SECRET)).toBe(200)
 })
 
 test('says in which headers it takes keys, and else what an authenticator of the host says', async () => {
@@ -262,7 +264,6 @@ test('says in which headers it takes keys, and else what an authenticator of the
     port: 0,
     users: {
       authenticate: async () => refusals[count++]!,
-      recall: () => undefined,
       refresh: async () => undefined,
       onChange: () => () => {},
       close: async () => {},

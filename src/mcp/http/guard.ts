@@ -5,13 +5,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import {
-  createHostAccess,
-  createKeyCheck,
-  createWrongKeys,
-  isSecret,
-  type WrongKeys,
-} from '../../node/index.ts'
+import { createHostAccess, isSecret } from '../../node/index.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/index.ts'
 
 /** Options of `createGuard`. */
@@ -23,7 +17,6 @@ export type GuardOptions = {
   readonly users: Authenticator | undefined
   /** Additional host names under which clients may reach it. */
   readonly hosts: readonly string[]
-  readonly notify: ((message: string) => void) | undefined
 }
 
 /** An accepted client; without a user it sees everything. */
@@ -33,65 +26,35 @@ export type AdmittedClient = { readonly user: User | undefined }
 export type Guard = {
   /** Returns a refusal, or undefined if the request may proceed. */
   checkHost(request: Request): Response | undefined
-  /**
-   * Checks the key of a request.
-   *
-   * @param hasSession - Whether the client knows a session id, so that wrong keys from its address do not block it.
-   */
-  admit(request: Request, network: string, hasSession: boolean): Promise<AdmittedClient | Response>
+  /** Checks the key of a request. */
+  admit(request: Request): Promise<AdmittedClient | Response>
 }
 
 /** Creates the guard of a gateway. */
-export function createGuard({ address, key, users, hosts, notify }: GuardOptions): Guard {
+export function createGuard({ address, key, users, hosts }: GuardOptions): Guard {
   const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
-  const admit = users
-    ? createUserCheck(users, key, createWrongKeys({ notify }))
-    : createPlainCheck(key, notify)
+  const isOpen = !users && !key
+
+  async function userOf(authorization: string | null): Promise<User | AccessRefusal | undefined> {
+    if (isOpen || (key && isSecret(authorization, `Bearer ${key}`))) return undefined
+    return users ? users.authenticate(bearerIn(authorization)) : WRONG_KEY
+  }
+
   return {
     checkHost: (request) =>
       (access.isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
       originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts]),
-    async admit(request, network, hasSession) {
-      const outcome = await admit(request.headers.get('authorization'), network, hasSession)
-      if (!('status' in outcome)) return outcome
-      return refusal(outcome.status, outcome.message, outcome)
+    async admit(request) {
+      const user = await userOf(request.headers.get('authorization'))
+      return user && isRefusal(user) ? refusal(user.status, user.message, user) : { user }
     },
   }
 }
 
-type Admit = (
-  authorization: string | null,
-  network: string,
-  hasSession: boolean,
-) => Promise<AdmittedClient | AccessRefusal>
-
-/** Creates the check without users: there is one key, or none. */
-function createPlainCheck(key: string | undefined, notify: GuardOptions['notify']): Admit {
-  const keyCheck = key ? createKeyCheck(key, notify) : undefined
-  return async (...client) => keyCheck?.(...client) ?? { user: undefined }
-}
-
-/**
- * Finds the user of a request. After several wrong keys from an address, accepts only recently used keys from there, because
- * behind a proxy all users share one address.
- */
-function createUserCheck(users: Authenticator, key: string | undefined, wrongKeys: WrongKeys): Admit {
-  return async (authorization, network, hasSession) => {
-    if (key && isSecret(authorization, `Bearer ${key}`)) return { user: undefined }
-    const token = bearerIn(authorization)
-    const isGuessable = token !== undefined && users.isGuessable?.(token) !== false
-    const isKnown = hasSession || !isGuessable || users.recall(token) !== undefined
-    const seconds = isKnown ? 0 : wrongKeys.waitSeconds(network)
-    if (seconds > 0) {
-      const message = `too many wrong keys from this address; try again in ${seconds} s`
-      return { status: 429, message, retryAfter: seconds }
-    }
-    const outcome = await users.authenticate(token)
-    if (!isRefusal(outcome)) return { user: outcome }
-    if (outcome.status === 401 && isGuessable) wrongKeys.add(network)
-    return outcome
-  }
+const WRONG_KEY: AccessRefusal = {
+  status: 401,
+  message: 'missing or wrong key; send "Authorization: Bearer <key>"',
 }
 
 /** Returns the token of an `Authorization` header. */

@@ -40,7 +40,7 @@ export type RequestHandlerOptions = {
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, sessions, inspector, pages, protectedResource } = options
+  const { guard, inspector, pages, protectedResource } = options
   const answer = createTrackedAnswer(options)
   return handle
 
@@ -53,11 +53,7 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     const metadata = protectedResource?.metadataAt(pathname)
     if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
     if (inspector && isForInspector(pathname)) return inspector(request)
-    const admitted = await guard.admit(
-      request,
-      network,
-      sessions.get(request.headers.get('mcp-session-id')) !== undefined,
-    )
+    const admitted = await guard.admit(request)
     if (admitted instanceof Response) return admitted
     const { user } = admitted
     if (pathname === METRICS_PATH)

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TraceListener } from '../../core/index.ts'
 import {
   answerNode,
+  checkKeyLength,
   close,
   closeGently,
   createBodies,
@@ -59,7 +60,7 @@ export type McpHttpOptions = {
   readonly protectedResource?: ProtectedResource | undefined
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
-  /** Called with wrong keys, for the operator. */
+  /** Called with problems of the certificate's files. */
   readonly notify?: (message: string) => void
   /** Handles requests below `/inspect`; checks their hosts, origins and keys itself. */
   readonly inspector?: (request: Request) => Promise<Response>
@@ -119,10 +120,11 @@ export async function serveMcpGatewayOnHttp(
   const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
   const { users, trace, protectedResource } = options
   checkAddress(address, options)
+  if (key) checkKeyLength(key)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions, idleMs })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
-  const guard = createGuard({ address, key, users, hosts, notify })
+  const guard = createGuard({ address, key, users, hosts })
   const access = createAccessWatch(users, sessions)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const tls = options.tls && openTlsFiles(options.tls, { notify })

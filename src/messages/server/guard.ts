@@ -1,14 +1,7 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import {
-  authorizationOf,
-  type ClientNetwork,
-  createHostAccess,
-  createKeyThrottle,
-  hostNameOf,
-  isSecret,
-} from '../../node/index.ts'
+import { authorizationOf, createHostAccess, hostNameOf, isSecret } from '../../node/index.ts'
 import {
   type Authenticator,
   type ClientWork,
@@ -16,11 +9,11 @@ import {
   type UsageMeter,
   type User,
 } from '../../users/index.ts'
-import { refuseForNow, refuseRequest } from '../errors.ts'
+import { refuseRequest } from '../errors.ts'
 import type { ModeSetting } from '../plan.ts'
 import type { Headers } from '../types.ts'
 import { createHopByHopTest } from '../upstream/index.ts'
-import { createUserGuard } from './user-guard.ts'
+import { createUserGuard, WRONG_KEY } from './user-guard.ts'
 
 /** A key that clients authenticate with. */
 export type ClientKey = {
@@ -41,8 +34,6 @@ export type RequestGuardOptions = {
   readonly usage?: UsageMeter | undefined
   /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
-  readonly networkOf: ClientNetwork
-  readonly notify?: ((message: string) => void) | undefined
 }
 
 /** A client that may use the gateway. */
@@ -69,15 +60,14 @@ export type RequestGuard = {
 
 /** Creates a guard. */
 export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
-  const { address, keys, users, usage, hosts, networkOf, notify } = options
+  const { address, keys, users, usage, hosts } = options
   const access = createHostAccess(address, hosts)
-  const checkKey = createClientCheck(notify)
-  const userGuard = users && createUserGuard(users, notify)
+  const userGuard = users && createUserGuard(users)
 
-  async function identify(headers: Headers, network: string): Promise<KnownClient> {
+  async function identify(headers: Headers): Promise<KnownClient> {
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
-    if (userGuard && !client.key) return userGuard.admit(headers, network)
-    if (keys.length > 0) checkKey(network, client.key, presentedIn(headers))
+    if (userGuard && !client.key) return userGuard.admit(headers)
+    if (keys.length > 0 && !client.key) throw refuseRequest(401, 'authentication_error', WRONG_KEY)
     return client
   }
 
@@ -96,35 +86,13 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   return {
     async admit(incoming) {
       checkHost(incoming)
-      const client = await identify(headersOf(incoming), networkOf(incoming))
+      const client = await identify(headersOf(incoming))
       const { user } = client
       const owner = ownerOf(client)
       const work = createClientWork({ client: owner, user, usage })
       return { ...client, headers: forwarded(client.headers, incoming), owner, work }
     },
   }
-}
-
-/** Refuses a request without a right key, and one whose address has sent too many wrong ones. */
-function createClientCheck(notify: RequestGuardOptions['notify']) {
-  const throttle = createKeyThrottle({ notify })
-  return (network: string, key: ClientKey | undefined, hasKey: boolean): void => {
-    const verdict = throttle({ network, key: key?.secret, hasKey })
-    if (verdict === undefined) return
-    if (verdict === 'wrong')
-      throw refuseRequest(
-        401,
-        'authentication_error',
-        'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key',
-      )
-    const { waitSeconds } = verdict
-    const message = `too many wrong keys from this address; try again in ${waitSeconds} s`
-    throw refuseForNow(message, waitSeconds, 429)
-  }
-}
-
-function presentedIn(headers: Headers): boolean {
-  return ['x-toolshelf-key', 'x-api-key', 'authorization'].some((name) => headers[name] !== undefined)
 }
 
 /** Finds the client's key and removes it from the headers. */

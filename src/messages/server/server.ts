@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TraceListener } from '../../core/index.ts'
 import {
   answerNode,
+  checkKeyLength,
   close,
   closeGently,
-  createClientNetwork,
   isForInspector,
   isSecret,
   LOOPBACK,
@@ -72,7 +72,7 @@ export type MessagesHttpOptions = {
   readonly headWaitMs?: number
   /** Milliseconds for receiving a whole request; its headers must arrive within a minute. Default: 300,000. */
   readonly requestTimeoutMs?: number
-  /** Called about wrong keys, at most once a minute. */
+  /** Called with problems of the certificate's files. */
   readonly notify?: (message: string) => void
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
@@ -80,8 +80,6 @@ export type MessagesHttpOptions = {
   readonly inspector?: (request: Request) => Promise<Response>
   /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
   readonly tls?: TlsFiles
-  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
-  readonly proxies?: readonly string[]
   /** Lets anyone read `/metrics`; without it they need a key, if there is one. Default: false. */
   readonly hasOpenMetrics?: boolean
   /** Conditions, besides the gateway's own, for `/ready` to report ready. */
@@ -148,10 +146,10 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
     maxHeldBytes = MAX_HELD_BYTES,
     headWaitMs = HEAD_WAIT_MS,
   } = options
-  const { users, usage, trace, notify } = options
+  const { users, usage, trace } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
-  const networkOf = createClientNetwork(options.proxies ?? [])
-  const guard = createRequestGuard({ address, keys, users, usage, hosts, networkOf, notify })
+  for (const { secret } of keys) checkKeyLength(secret)
+  const guard = createRequestGuard({ address, keys, users, usage, hosts })
   const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { maxBodyBytes, bodyMemory, silenceMs, headWaitMs, trace }

@@ -1,6 +1,5 @@
 // Implements the OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access
 // token, and tells clients without one where to get it.
-import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { bindMethods, dropOldest } from '../../lib/index.ts'
 import { proxiedFetch } from '../../node/index.ts'
@@ -35,9 +34,8 @@ export type TokenAccess = Authenticator & {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const RETRY_AFTER_SECONDS = 10
 const MAX_ID = 200
-/** Recently accepted tokens, and users, to remember. */
-const MAX_RECALLED = 10_000
-const RECALLED_MS = 60_000
+/** Users to remember. */
+const MAX_KNOWN = 10_000
 /** Milliseconds between two checks for users whose tokens have expired, to end their streams. */
 const EXPIRY_CHECK_MS = 60_000
 
@@ -60,14 +58,11 @@ export function createTokenAccess(options: TokenAccessOptions): TokenAccess {
   return bindMethods(new OAuthAccess(options))
 }
 
-type Recalled = { readonly user: User; readonly until: number }
-
 class OAuthAccess implements TokenAccess {
   readonly #options: TokenAccessOptions
   readonly #scopes: readonly string[]
   readonly #now: () => number
   readonly #check: (token: string) => Promise<VerifiedToken>
-  readonly #recalled = new Map<string, Recalled>()
   /** Whose tokens each user has, and when the latest expires, in milliseconds, by the user's `uid`. */
   readonly #known = new Map<string, { readonly owner: PersonOfToken; readonly until: number }>()
 
@@ -108,13 +103,8 @@ class OAuthAccess implements TokenAccess {
     const outcome = await this.#userOf({ ...owner, ...mail }, claims).catch((error: unknown) =>
       failed(error, this.#options.notify ?? (() => {})),
     )
-    if (!isRefusal(outcome)) this.#remember(token, outcome, owner, (claims.exp ?? 0) * 1000)
+    if (!isRefusal(outcome)) this.#remember(outcome, owner, (claims.exp ?? 0) * 1000)
     return outcome
-  }
-
-  recall(token: string): User | undefined {
-    const found = this.#recalled.get(hashOfToken(token))
-    return found && found.until > this.#now() ? found.user : undefined
   }
 
   async refresh(user: User): Promise<User | undefined> {
@@ -129,10 +119,6 @@ class OAuthAccess implements TokenAccess {
     return profile && { ...user, profile }
   }
 
-  isGuessable(): boolean {
-    return false
-  }
-
   /** Reports only expired tokens: the directory of users reports changes of profiles itself. */
   onChange(listener: () => void): () => void {
     const timer = setInterval(listener, EXPIRY_CHECK_MS)
@@ -141,7 +127,6 @@ class OAuthAccess implements TokenAccess {
   }
 
   async close(): Promise<void> {
-    this.#recalled.clear()
     this.#known.clear()
   }
 
@@ -205,21 +190,13 @@ class OAuthAccess implements TokenAccess {
     }
   }
 
-  #remember(token: string, user: User, owner: PersonOfToken, expiry: number): void {
-    const until = Math.min(expiry, this.#now() + RECALLED_MS)
-    rememberLast(this.#recalled, hashOfToken(token), { user, until })
-    const latest = Math.max(expiry, this.#known.get(user.uid)?.until ?? 0)
-    rememberLast(this.#known, user.uid, { owner, until: latest })
+  #remember({ uid }: User, owner: PersonOfToken, expiry: number): void {
+    const until = Math.max(expiry, this.#known.get(uid)?.until ?? 0)
+    this.#known.delete(uid)
+    this.#known.set(uid, { owner, until })
+    dropOldest(this.#known, MAX_KNOWN)
   }
 }
-
-function rememberLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.delete(key)
-  map.set(key, value)
-  dropOldest(map, MAX_RECALLED)
-}
-
-const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
 
 /** The prefix of users' keys, which access tokens never have. */
 const KEY_PREFIX = 'tsk_'
@@ -235,9 +212,7 @@ export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): A
       const { challenge = 'Bearer' } = (await tokens.authenticate(undefined)) as AccessRefusal
       return { ...outcome, challenge }
     },
-    recall: (token) => (isKey(token) ? keys : tokens).recall(token),
     refresh: (user) => (user.keyId === undefined ? tokens : keys).refresh(user),
-    isGuessable: isKey,
     onChange(listener) {
       const stops = [keys.onChange(listener), tokens.onChange(listener)]
       return () => {
