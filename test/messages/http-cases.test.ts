@@ -50,7 +50,7 @@ async function answerTo(url: string, { line, headers = {}, body }: Sent): Promis
   })
 }
 
-const key = { 'x-toolshelf-key': 'secret-1' }
+const key = { 'x-toolshelf-key': 'secret-key-of-client-no-1' }
 const hello = { model: 'claude-x', max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] }
 const json = (value: unknown) => JSON.stringify(value)
 const post = (path: string, value: unknown, headers: { [name: string]: string } = {}): Sent => ({
@@ -94,9 +94,12 @@ const requests: readonly Sent[] = [
   { line: 'GET /health', headers: { ...key, host: 'evil.example', origin: 'https://evil.example' } },
   { line: 'GET /v1/nothing', headers: { ...key, origin: 'https://evil.example' } },
   { line: 'GET /v1/nothing', headers: { ...key, origin: 'http://localhost:3000' } },
-  { line: 'GET /v1/nothing', headers: { authorization: 'Bearer secret-1' } },
-  { line: 'GET /v1/nothing', headers: { 'x-api-key': 'secret-2' } },
-  { line: 'GET /v1/nothing', headers: { 'x-api-key': 'wrong', 'x-toolshelf-key': 'secret-2' } },
+  { line: 'GET /v1/nothing', headers: { authorization: 'Bearer secret-key-of-client-no-1' } },
+  { line: 'GET /v1/nothing', headers: { 'x-api-key': 'secret-key-of-client-no-2' } },
+  {
+    line: 'GET /v1/nothing',
+    headers: { 'x-api-key': 'wrong', 'x-toolshelf-key': 'secret-key-of-client-no-2' },
+  },
   { line: 'GET /v1/nothing', headers: { 'x-api-key': 'wrong' } },
   { line: 'GET /v1/messages', headers: { ...key, connection: 'Upgrade', upgrade: 'websocket' } },
   post('/v1/messages', hello),
@@ -111,9 +114,12 @@ const requests: readonly Sent[] = [
     te: 'trailers',
   }),
   post('/v1/messages', hello, { 'x-toolshelf-mode': 'nonsense' }),
-  post('/v1/messages', hello, { 'x-toolshelf-key': 'secret-2', 'x-toolshelf-mode': 'off' }),
-  post('/v1/messages', hello, { 'x-toolshelf-key': 'secret-2', 'x-toolshelf-mode': 'emulate' }),
-  post('/v1/messages', hello, { 'x-toolshelf-key': 'secret-2' }),
+  post('/v1/messages', hello, { 'x-toolshelf-key': 'secret-key-of-client-no-2', 'x-toolshelf-mode': 'off' }),
+  post('/v1/messages', hello, {
+    'x-toolshelf-key': 'secret-key-of-client-no-2',
+    'x-toolshelf-mode': 'emulate',
+  }),
+  post('/v1/messages', hello, { 'x-toolshelf-key': 'secret-key-of-client-no-2' }),
   post('/v1/messages', { ...hello, messages: [] }),
   post('/v1/messages', { ...hello, model: 5 }),
   post('/v1/messages', { ...hello, messages: 'x' }),
@@ -140,8 +146,8 @@ const requests: readonly Sent[] = [
 
 const options = () => ({
   keys: [
-    { secret: 'secret-1', mayChoose: true },
-    { secret: 'secret-2', setting: parseModeSetting('off')! },
+    { secret: 'secret-key-of-client-no-1', mayChoose: true },
+    { secret: 'secret-key-of-client-no-2', setting: parseModeSetting('off')! },
   ],
   hosts: ['also.example'],
   forward: ['GET /v1/files/*'],
@@ -162,7 +168,7 @@ async function conversation(url: string, metrics: MessagesMetrics, behind: () =>
   for (const one of requests) {
     const shown = one.body === undefined ? '' : ` ${String(one.body).slice(0, 90)}`
     const headers = Object.entries(one.headers ?? {}).filter(
-      ([name, value]) => name !== 'x-toolshelf-key' || value !== 'secret-1',
+      ([name, value]) => name !== 'x-toolshelf-key' || value !== 'secret-key-of-client-no-1',
     )
     lines.push(`${one.line}${headers.length > 0 ? ` ${json(Object.fromEntries(headers))}` : ''}${shown}`)
     const answer = (await answerTo(url, one)).filter((line) => !/^(?:# |toolshelf_|process_)/.test(line))
