@@ -359,6 +359,30 @@ describe('toolshelf chat with a model that takes its time', () => {
   })
 })
 
+it('edits the line where the cursor is', async () => {
+  const screen = await chat()
+  for (const key of [
+    'bcx',
+    keys.left,
+    '\u000b',
+    '\u0001',
+    'a',
+    '\u0005',
+    'd e',
+    '\u001b',
+    keys.left,
+    keys.left,
+    '\u001b[C',
+    '-',
+  ]) {
+    screen.type(key)
+    await rest(30)
+  }
+  await screen.shows('> abcd -e')
+  screen.type('\u0017f ')
+  await screen.shows('> abcd f e')
+})
+
 describe.skipIf(noTerminal)('toolshelf chat in a process of its own', () => {
   const shared = shareScreen(() =>
     chat({ columns: 80, rows: 30, isProcess: true, isShared: true }, {}, newPlace({ CI: 'true' })),

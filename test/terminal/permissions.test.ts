@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keys, newPlace, openHere, type Place, type Screen, shareScreen } from './support.ts'
+import { keys, newPlace, openHere, type Place, rest, type Screen, shareScreen } from './support.ts'
 
 const before = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n')
 const edit = { path: 'a.txt', old: 'line 10', new: 'changed\u001b[2J' }
@@ -103,12 +103,28 @@ describe('a question', () => {
     await screen.enter('hidden')
     const asked = await screen.shows('[y] yes')
     expect(asked).not.toContain('[a] always')
+    screen.type('u')
+    await rest(100)
     screen.type('n')
     await screen.shows('Over.')
+    expect(screen.scrolled()).not.toContain('Heard: hidden')
   })
 })
 
 describe('an answer', () => {
+  it('can be given for this folder', async () => {
+    const { chat } = scene()
+    const screen = await chat()
+    await screen.enter('again')
+    await screen.shows('[p] in this folder')
+    screen.type('p')
+    await screen.shows('Heard: loud')
+    await screen.enter('/permissions')
+    await screen.shows(/allow +Bash\(echo loud\) +\(in this folder\)/)
+    await screen.enter('/permissions remove Bash(none)')
+    await screen.shows('No such rule: Bash(none).')
+  })
+
   it('can be given for everywhere, which the next session knows, and /permissions shows and removes', async () => {
     const { place, chat } = scene()
     const first = await chat()
