@@ -158,6 +158,8 @@ type Said = {
 export type Model = {
   /** The requests in the shape of the Messages API. */
   readonly contracts: Loose[]
+  /** The same as the objects that they are. */
+  readonly requests: Loose[]
   /** What else the reader of the client's API says of each. */
   readonly facts: Loose[]
   reply: Said | ((contract: Loose) => Said)
@@ -174,6 +176,7 @@ export async function openModel(options: Loose = {}): Promise<Model> {
     api: 'messages',
     wireFor: () => ({ wire: 'native', why: 'asked for' }),
     async sample(request: Loose, { headers, terms }: Loose) {
+      model.requests.push(request)
       model.contracts.push(JSON.parse(JSON.stringify(request)))
       model.facts.push({ terms, headers })
       const said = typeof model.reply === 'function' ? model.reply(model.last()) : model.reply
@@ -205,6 +208,7 @@ export async function openModel(options: Loose = {}): Promise<Model> {
   const url = await serve(gateway, 'off', options)
   const model: Model = {
     contracts: [],
+    requests: [],
     facts: [],
     reply: { blocks: [{ type: 'text', text: 'Fine.' }] },
     url,

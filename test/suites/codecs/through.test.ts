@@ -1,9 +1,10 @@
 // What holds for every request that passes through the gateway, whatever the APIs: JSON in any spelling, endpoints, thoughts that
 // nobody asked to see, calls through CallTool, limits of tools, and keys in what is forwarded.
-import { get, type IncomingMessage } from 'node:http'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
 import type { Loose } from '../../support/talk.ts'
 import { eventsOf, streamReaders } from './replies.ts'
@@ -317,4 +318,62 @@ it('the operator’s key is masked in bytes that are forwarded, wherever they ar
   )
   expect(counted.body).toContain('no [redacted]')
   await expect(sample(upstream, { model: 'm', messages: [] })).rejects.toThrow('no [redacted]')
+})
+
+it.each(['messages', 'chat', 'responses'] as const)(
+  'what a client of %s has sent before is not converted again',
+  async (api) => {
+    const model = await openModel()
+    const say = (role: string, content: string) => ({ role, content })
+    const talk = [
+      say('user', 'a'),
+      say('assistant', 'b'),
+      say('user', 'c'),
+      say('assistant', 'd'),
+      say('user', 'e'),
+    ]
+    const tools = {
+      messages: tool('read'),
+      chat: { type: 'function', function: { name: 'read' } },
+      responses: { type: 'function', name: 'read' },
+    }
+    for (const count of [3, 5])
+      await ask(model.url, api, {
+        model: 'm',
+        tools: [tools[api]],
+        [api === 'responses' ? 'input' : 'messages']: talk.slice(0, count),
+      })
+    const [first, second] = model.requests
+    expect(second.tools).toBe(first.tools)
+    for (const [at, message] of first.messages.entries()) expect(second.messages[at]).toBe(message)
+  },
+)
+
+it('a client that leaves ends the work of its upstream, and connections are kept for the next request', async () => {
+  const ports: unknown[] = []
+  let isOver = () => {}
+  const over = new Promise<void>((resolve) => {
+    isOver = resolve
+  })
+  const server = createServer((incoming, outgoing) => {
+    ports.push(incoming.socket.remotePort)
+    if (ports.length < 3) return void outgoing.end('{"choices":[{"message":{"content":"x"}}]}')
+    outgoing
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .write('data: {"choices":[{"delta":{"content":"x"}}]}\n\n')
+    outgoing.once('close', isOver)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const gateway = await openGateway(upstreamFor('chat', new URL(`http://127.0.0.1:${port}/v1`)))
+  const asked = { model: 'm', messages: [hi] }
+  for (let count = 0; count < 2; count++) await ask(gateway, 'messages', asked)
+  expect(new Set(ports).size).toBe(1)
+  const leaving = new AbortController()
+  const body = JSON.stringify({ ...asked, stream: true })
+  const got = await fetch(new URL('/v1/messages', gateway), { method: 'POST', body, signal: leaving.signal })
+  leaving.abort()
+  await over
+  expect(got.status).toBe(200)
 })
