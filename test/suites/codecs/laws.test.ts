@@ -84,6 +84,32 @@ describe.each(APIS)('a client of %s', (client) => {
   })
 })
 
+it.each(['native', 'append', 'bridge'])(
+  'the model sees the same of every client, also with its tools on the shelf: wire %s',
+  { timeout: TIME },
+  async (wire) => {
+    const model = await openModel()
+    const gateway = await openGateway(upstreamFor('messages', model.url, { wire }), 'shelve')
+    await fc.assert(
+      fc.asyncProperty(anyContract, async (contract) => {
+        const seen: Loose[] = []
+        for (const client of APIS) {
+          // A new conversation each time: nothing is remembered of the one before.
+          const got = await ask(gateway, client, spelled[client](contract), {
+            'x-api-key': client,
+            authorization: `Bearer ${client}`,
+          })
+          expect(got.status, got.text).toBe(200)
+          seen.push(gist(model.last()))
+        }
+        expect(seen[1]).toEqual(seen[0])
+        expect(seen[2]).toEqual(seen[0])
+      }),
+      params,
+    )
+  },
+)
+
 /** Without times. */
 const untimed = (document: Loose) =>
   JSON.parse(JSON.stringify(document), (key, value) =>

@@ -113,8 +113,8 @@ const rows: readonly Row[] = [
     'chat',
     [
       chunk({ role: 'assistant', content: '' }),
-      chunk({ content: 'Hel' }),
-      chunk({ content: 'lo' }),
+      chunk({ content: 'H€l' }),
+      chunk({ content: 'l😀' }),
       end,
       {
         choices: [],
@@ -123,7 +123,7 @@ const rows: readonly Row[] = [
     ],
     {
       model: 'small-1',
-      content: [text('Hello')],
+      content: [text('H€ll😀')],
       stop_reason: 'end_turn',
       usage: {
         input_tokens: 10,
@@ -389,17 +389,17 @@ const rows: readonly Row[] = [
       created,
       { type: 'response.in_progress' },
       added(0, said()),
-      delta('output_text', 0, 'Hel'),
+      delta('output_text', 0, 'H€l'),
       delta('output_text', 0, ''),
-      delta('output_text', 0, 'lo'),
-      { type: 'response.content_part.done', output_index: 0, content_index: 0, part: out('Hello') },
-      done(0, said(out('Hello'))),
+      delta('output_text', 0, 'l😀'),
+      { type: 'response.content_part.done', output_index: 0, content_index: 0, part: out('H€ll😀') },
+      done(0, said(out('H€ll😀'))),
       completed,
     ],
     {
       id: 'msg_1',
       model: 'gpt-5.4-1',
-      content: [text('Hello')],
+      content: [text('H€ll😀')],
       stop_reason: 'end_turn',
       usage: {
         input_tokens: 25,
@@ -601,14 +601,14 @@ const rows: readonly Row[] = [
     eventsOf({
       blocks: [
         { type: 'thinking', thinking: 'Hm', signature: 's' },
-        { ...text('Hello'), citations: [{ url: 'u' }] },
+        { ...text('H€ll😀'), citations: [{ url: 'u' }] },
         call('x', { n: 1 }) as never,
       ],
     }),
     {
       content: [
         { type: 'thinking', thinking: 'Hm', signature: 's' },
-        { ...text('Hello'), citations: [{ url: 'u' }] },
+        { ...text('H€ll😀'), citations: [{ url: 'u' }] },
         call('x', { n: 1 }),
       ],
       stop_reason: 'tool_use',
