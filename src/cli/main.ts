@@ -110,7 +110,6 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       load: async () => (await import('./users.ts')).usersCommand,
     },
   ],
-  'Set-up': [],
 }
 
 const commands = Object.values(groups).flat()
