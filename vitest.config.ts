@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * because they wait for programs that they start, and the files between them keep the cores busy meanwhile.
  */
 const longest = `
-  operate/image package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk
+  operate/image package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk suites/cli/processes
   terminal/interrupt replicas/stores replicas/processes cli/run terminal/chat sandbox/hostile
   mcp/gateway-cli terminal/turn mcp/hostile store/store mcp/host clients/serve-openai
   mcp/processes mcp/gateway-questions messages/faults terminal/hostile mcp/gateway-tools mcp/gateway-scripts

@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 import {
   ask,
@@ -264,48 +264,6 @@ describe('what it refuses', () => {
   }
   const offline = ['--upstream', `script:${script}`]
 
-  it.each<[string[], number, string]>([
-    [['--mode', 'best'], 2, '--mode is "best"; use auto, auto:N'],
-    [['--mode', 'auto:101'], 2, 'with N up to 100'],
-    [['--wire', 'telegraph'], 2, '--wire is "telegraph"; use one of native, append, bridge'],
-    [['--port', 'abc'], 2, '--port is "abc"; use a number from 0 to 65535'],
-    [['--port', '65536'], 2, '--port is "65536"'],
-    [['--port=-1'], 2, '--port is "-1"'],
-    [['--upstream', 'ftp://host'], 2, '--upstream is "ftp://host"; use anthropic, an http(s) URL'],
-    [['--upstream', 'nonsense'], 2, 'openai:URL, responses:URL, script:FILE or script:demo'],
-    [['--upstream', 'openai:nonsense'], 2, 'use anthropic, an http(s) URL'],
-    [['http://127.0.0.1:1'], 2, 'pass the upstream with --upstream'],
-    [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
-    [['--upstream'], 2, '--upstream'],
-    [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json (ENOENT); check its path'],
-    [['--upstream', 'script:'], 2, 'the script has no name'],
-    [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
-    [
-      ['--upstream', `script:${file('wrong.json', { rules: [{ do: [{ sya: 'x' }] }] })}`],
-      1,
-      'rules[0].do[0]',
-    ],
-    [['--upstream', 'openai:http://127.0.0.1:1', '--wire', 'native'], 1, 'Use append or bridge'],
-    [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream to forward to'],
-    [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream to forward to'],
-    [[...offline, '--key', 'hidden=best'], 2, 'invalid key: expected secret, secret=mode'],
-    [[...offline, '--key', '=shelve'], 2, 'invalid key: expected secret, secret=mode'],
-    [
-      [...offline, '--address', '0.0.0.0', '--port', '0'],
-      1,
-      'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open',
-    ],
-  ])('%j: exit code %i', async (words, code, message) => {
-    vi.stubEnv('TOOLSHELF_KEY', '')
-    const result = await cli(...words)
-    vi.unstubAllEnvs()
-    expect(result.told).toContain(message)
-    expect(result.code).toBe(code)
-    expect(result.out).toBe('')
-    expect(result.told).not.toMatch(/^\s+at |hidden/m)
-    if (code === 2) expect(result.told).toContain('toolshelf serve --help')
-  })
-
   it.each([
     'http://user:hidden@127.0.0.1:1',
     'http://hidden@127.0.0.1:1',
@@ -329,25 +287,5 @@ describe('what it refuses', () => {
     expect(code).toBe(1)
     expect(told).toContain(`port ${port} is in use; choose another with --port`)
     expect(told).not.toMatch(/^\s+at /m)
-  })
-
-  it('--help names every option', async () => {
-    const { code, out, told } = await cli('--help')
-    expect({ code, told }).toEqual({ code: 0, told: '' })
-    for (const option of [
-      'upstream',
-      'mode',
-      'wire',
-      'keep',
-      'port',
-      'address',
-      'allow',
-      'key',
-      'open',
-      'json',
-    ])
-      expect(out).toContain(`--${option}`)
-    expect(out).toContain('ANTHROPIC_BASE_URL=')
-    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(120)
   })
 })

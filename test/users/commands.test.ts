@@ -5,7 +5,6 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
 import { gatewayUsersIn } from '../../src/cli/options.ts'
-import { usersCommand } from '../../src/cli/users.ts'
 import { createKeyAuthenticator, openUserFile, type UserDirectory } from '../../src/users/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -88,34 +87,6 @@ test('a key in JSON, for scripts; a whole key can be revoked; the file is its ow
   await directory.close()
 })
 
-test.each([
-  ['users key', 'No keys yet. Create one with: toolshelf users add <user>\n'],
-  ['users', 'No users yet. Create one with: toolshelf users add <user>\n'],
-])('%s on a new machine has none yet', async (command, out) => {
-  expect(await cli(...command.split(' '))).toEqual({ code: 0, out, told: '' })
-})
-
-test('the first example works on a new machine', async () => {
-  const [, ...words] = usersCommand.examples[0]?.split(' ') ?? []
-  expect(await cli(...words)).toMatchObject({ code: 0, out: expect.stringMatching(/^tsk_/) })
-})
-
-test('an unknown profile: it may be left out where there is none or a default', async () => {
-  const hint = 'leave out --profile: the user gets "default"'
-  expect((await cli('users', 'add', 'ada', '--profile', 'dev')).told).toContain(hint)
-  await cli('users', 'add', 'ada')
-  expect((await cli('users', 'add', 'ben', '--profile', 'dev')).told).toContain(hint)
-  expect((await cli('users', 'set', 'ada', '--profile', 'dev')).told).not.toContain(hint)
-  writeFileSync(join(folder, 'other.json'), JSON.stringify({ profiles: { ops: {} } }))
-  const other = await cli('users', 'add', 'ben', '--profile', 'dev', '--users', 'other.json')
-  expect(other.told).not.toContain(hint)
-})
-
-test('a file to import that is missing is not to be created', async () => {
-  const { code, told } = await cli('users', 'import', 'nope.json')
-  expect([code, told]).toEqual([1, expect.stringMatching(/nope\.json: no such file\.\n/)])
-})
-
 test('a gateway without users says that nobody can connect', async () => {
   writeFileSync(join(folder, 'empty.json'), '{}')
   const said = async (...words: string[]) => {
@@ -133,23 +104,4 @@ test('a gateway without users says that nobody can connect', async () => {
   expect(await said('--oauth-issuer', 'https://issuer.example.com')).not.toContain('nobody can connect')
   await cli('users', 'add', 'ada', '--users', 'empty.json')
   expect(await said()).toBe('')
-})
-
-test.each([
-  [['users', 'key', 'make'], 2, 'unknown action "make"; use list, revoke'],
-  [['users', 'add'], 2, 'add takes the id of one user'],
-  [['users', 'add', 'ada', '--expires', 'soon'], 2, 'use a future time such as 12h, 90d or 52w'],
-  [['users', 'add', 'ada', '--expires', '2020-01-01'], 2, 'use a future time'],
-  [['users', 'add', ' ada'], 1, 'cannot be a name'],
-  [
-    ['users', 'key', '--users', 'none.json'],
-    1,
-    'none.json: no such file; create it with "toolshelf users add"',
-  ],
-  [['users', 'set', 'ada'], 1, 'no such file'],
-  [['mcp', '--users', 'users.json'], 2, '--users requires --http'],
-])('%j is refused', async (words, code, message) => {
-  const ran = await cli(...words)
-  expect(ran.code).toBe(code)
-  expect(ran.told).toContain(message)
 })

@@ -106,6 +106,7 @@ test('users and their keys', () => {
     'users',
     place,
     `
+    users
     users key
     users key --json
     users add ada --profile dev
@@ -281,6 +282,7 @@ test('servers that run', () => {
   place.file('all.json', { mcpServers })
   place.file('one.json', { mcpServers: { hub: mcpServers.hub } })
   place.file('off.json', { mcpServers: { off } })
+  place.file('gone.json', { mcpServers: { off, gone: mcpServers.gone } })
   return session(
     'running',
     place,
@@ -289,6 +291,7 @@ test('servers that run', () => {
     list --config all.json --json --timeout 5
     list --config all.json --offline
     list --config off.json
+    list --config gone.json
     search close --config one.json
     search close --config one.json --json --ranker bm25
     connect --from one.json --to mine.json --yes
@@ -346,6 +349,8 @@ async function mistakes(name: string, place: Place, lines: string) {
 test('mistakes of gateways', () => {
   const place = newPlace()
   place.file('script.json', script)
+  place.file('broken.json', '{')
+  place.file('wrong.json', { rules: [{ do: [{ sya: 'x' }] }] })
   place.file('off.json', { mcpServers: { off: { command: 'none', disabled: true } } })
   const numbers = (command: string, ...values: string[]) =>
     values.map((value) => command.replace('#', value)).join('\n')
@@ -376,6 +381,14 @@ test('mistakes of gateways', () => {
     serve --upstream script:script.json --port 0 --users none.json
     serve --upstream script:script.json --port 0 --prices none.json
     serve --mode x
+    serve --mode auto:101
+    serve --upstream ftp://host
+    serve --upstream openai:nonsense
+    serve --upstream script:broken.json
+    serve --upstream script:wrong.json
+    serve --upstream openai:http://127.0.0.1:1 --wire native
+    serve --upstream script:script.json --key =shelve
+    serve --upstream script:script.json --key hidden=best
     serve --wire x
     serve --window=-5
     serve --window 0000
@@ -419,6 +432,11 @@ test('mistakes of the other commands', () => {
     add f --env =1 -- run
     add g https://g.test/mcp -H nonsense
     add h ftp://h.test
+    add h https:/h.test
+    add h https://h.test more
+    add h -e 1=v -- run
+    add h -- toolshelf mcp
+    add 'h\u001b' -- run
     add '' -- run
     add i --config broken.json -- run
     add i --config script.json/inside.json -- run
