@@ -196,3 +196,85 @@ describe('wire 28, 30: messages', () => {
     expect(await sent([user(remark)])).toEqual([user(remark)])
   })
 })
+
+describe('wire 28, 42: replies with searches', () => {
+  const search = (id: string) => ({ type: 'server_tool_use', id, name: SEARCH.name, input: { pattern: 'x' } })
+  const found = (id: string, ...all: string[]) => ({
+    type: 'tool_search_tool_result',
+    tool_use_id: id,
+    content: { type: 'tool_search_tool_search_result', tool_references: all.map((name) => reference(name)) },
+  })
+  const tools = [...TOOLS, SEARCH]
+  /** Who says what, with calls by their ids. */
+  const told = async (...messages: Loose[]): Promise<string[]> =>
+    (await sent(messages, 'append', { tools })).map(
+      ({ role, content }: Loose) =>
+        `${role}: ${content.map(({ id, tool_use_id: of, text: said }: Loose) => (id ?? (of ? `→${of}` : said)).replace('toolu_search_', '')).join(' ')}`,
+    )
+  const id = (name: string) => `srvtoolu_${name}`
+
+  it('put a result beside a call before the remarks of the user and the host', async () => {
+    const messages = [
+      hi,
+      assistant(use('call', 'read'), search(id('f'))),
+      user(result('call'), text('remark')),
+      system(text('be brief')),
+      assistant(found(id('f'), 'mail'), text('done')),
+    ]
+    expect((await told(...messages)).slice(2, 4)).toEqual([
+      'user: →call →f remark',
+      'user: <system-reminder>\nbe brief\n</system-reminder>',
+    ])
+  })
+
+  it('put each search into the turn that its result ends', async () => {
+    const apart = [
+      search(id('a')),
+      search(id('b')),
+      found(id('a'), 'mail'),
+      text('and'),
+      found(id('b')),
+      text('done'),
+    ]
+    expect((await told(hi, assistant(...apart), hi)).slice(1, -1)).toEqual([
+      'assistant: a',
+      'user: →a',
+      'assistant: b and',
+      'user: →b',
+      'assistant: done',
+    ])
+    const together = [search(id('a')), search(id('b')), found(id('a'), 'mail'), found(id('b')), text('done')]
+    expect((await told(hi, assistant(...together), hi)).slice(1, -1)).toEqual([
+      'assistant: a b',
+      'user: →a →b',
+      'assistant: done',
+    ])
+    const waiting = [use('call', 'read'), search(id('a')), found(id('a'), 'mail'), text('and')]
+    expect((await told(hi, assistant(...waiting), user(result('call')))).slice(1)).toEqual([
+      'assistant: a',
+      'user: →a',
+      'assistant: call and',
+      'user: →call',
+    ])
+  })
+
+  it('of very many searches at once become one turn, with all results in the next', async () => {
+    const ids = Array.from({ length: 3000 }, (_, at) => id(String(at)))
+    const [, searches, results] = await sent(
+      [hi, assistant(...ids.map(search), ...ids.map((one) => found(one, 'mail'))), hi],
+      'append',
+      { tools },
+    )
+    expect([searches.content.length, results.content.length]).toEqual([3000, 3000])
+  })
+
+  it('send a tool that a message defines where the request itself has none', async () => {
+    const addition = { type: 'tool_addition', tool: { type: 'tool_definition', definition: tool('mail') } }
+    for (const [wire, name] of [
+      ['append', 'mail'],
+      ['bridge', 'CallTool'],
+    ] as const)
+      expect(names(await lowered([hi, system(addition)], wire, { tools: undefined }))).toEqual([name])
+    expect(await lowered([hi], 'append', { tools: undefined })).not.toHaveProperty('tools')
+  })
+})

@@ -51,7 +51,7 @@ const { value: anyJson } = fc.letrec<{ value: string }>((tie) => ({
       '-1.5',
       '12345678901234567890',
       '""',
-      `"${'x'.repeat(5000)}"`,
+      `"${'x'.repeat(20_000)}"`,
       `"${'\\n\\"'.repeat(2000)}"`,
       '"\\ud83d\\ude00é\u2028"',
       '"]}"',
@@ -123,6 +123,45 @@ describe('JSON', () => {
       expect([odd.slice(0, 9), status]).toEqual([odd.slice(0, 9), odd.length > 100 ? 200 : 400])
     }
     expect((await ask(model.url, 'messages', around('['.repeat(5000) + ']'.repeat(5000)))).status).toBe(400)
+  })
+
+  it('that was sent before is known by its bytes: the same list of the same client, and no other', async () => {
+    const model = await openModel()
+    const asked = (messages: string, key = 'one', tools = '[{"name":"a"},{"name":"b"}]') =>
+      ask(model.url, 'messages', `{"model":"m","tools":${tools},"messages":${messages}}`, {
+        'x-api-key': key,
+      })
+    const [a, b] = ['{"role":"user","content":"a"}', '{"role":"assistant","content":"b"}']
+    for (const [messages, key] of [[`[${a},${b}]`], [`[${a} ,\n ${b},${a}]`], [`[${a},${b}]`, 'other']])
+      await asked(messages!, key)
+    const [one, longer, other] = model.requests
+    expect([longer.tools === one.tools, other.tools === one.tools]).toEqual([true, false])
+    expect(
+      longer.messages.slice(0, 2).map((message: Loose, at: number) => message === one.messages[at]),
+    ).toEqual([true, true])
+    for (const messages of [
+      `[${a}]`,
+      `[${b}]`,
+      `[${a},${a.replace('"a"', '"aa"')}]`,
+      `[${a},${b}],"messages":[${b}]`,
+    ]) {
+      await asked(messages)
+      expect(model.last().messages).toEqual(JSON.parse(`{"messages":${messages}}`).messages)
+    }
+  })
+
+  it('that nobody changes leaves as the bytes that came, and too much of it is refused', async () => {
+    const vendor = await openVendor({ body: message() })
+    const gateway = await openGateway(upstreamFor('messages', vendor.url, { wire: 'native' }))
+    const exact = '{ "role": "user", "content": [ {"type":"text", "text":"\\u00e9", "n": 1.0} ] }'
+    await ask(gateway, 'messages', `{"model":"m","messages":[${exact}]}`)
+    expect(vendor.sent[0]?.json).toContain(exact)
+    const refused = async (name: string, count: number, item = '{}') =>
+      (await ask(gateway, 'messages', `{"model":"m","${name}":[${`${item},`.repeat(count - 1)}${item}]}`))
+        .body.error.message
+    expect(await refused('metadata', 1_000_002)).toContain('more than 1000000 values')
+    for (const name of ['tools', 'messages', 'input'])
+      expect(await refused(name, 100_001)).toBe(`${name}: at most 100000 are allowed, but there are 100001`)
   })
 })
 
@@ -376,4 +415,70 @@ it('a client that leaves ends the work of its upstream, and connections are kept
   leaving.abort()
   await over
   expect(got.status).toBe(200)
+})
+
+it('reasoning that led to a hidden search goes back to its model, and one that is forged does not', async () => {
+  const thought = (id: number) => ({
+    type: 'reasoning',
+    id: `rs_${id}`,
+    summary: [],
+    encrypted_content: `e${id}`,
+  })
+  const called = (id: string, name: string, args: Loose) => ({
+    type: 'function_call',
+    call_id: id,
+    name,
+    arguments: JSON.stringify(args),
+  })
+  const vendor = await openVendor(({ body }) => {
+    const outputs = body.input.filter(({ type }: Loose) => type === 'function_call_output').length
+    const calls = [called('s', 'ToolSearch', { query: 'select:mail' }), called('c', 'mail', {})]
+    const said = { type: 'message', content: [{ type: 'output_text', text: 'Done.' }] }
+    return { body: { status: 'completed', output: [thought(outputs), calls[outputs] ?? said], usage: {} } }
+  })
+  const gateway = await openGateway(upstreamFor('responses', vendor.url, { wire: 'append' }), 'shelve')
+  const tools = ['mail', 'post', 'fax'].map((name) => tool(name))
+  for (const thinking of [undefined, { type: 'adaptive' }]) {
+    const asked = (messages: Loose[]) =>
+      ask(gateway, 'messages', {
+        model: 'gpt-5.4',
+        max_tokens: 99,
+        tools,
+        thinking,
+        messages: [hi, ...messages],
+      })
+    const { content } = (await asked([])).body
+    const calls = content.filter(({ type }: Loose) => type === 'tool_use')
+    expect(calls.map(({ name }: Loose) => name)).toEqual(['mail'])
+    expect(content.some(({ type }: Loose) => type === 'thinking')).toBe(thinking !== undefined)
+    await asked([
+      { role: 'assistant', content },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: calls[0].id, content: 'sent' }] },
+    ])
+    const kinds = vendor
+      .last()
+      .input.map(({ type, encrypted_content: content, name }: Loose) => content ?? name ?? type)
+    expect(kinds).toEqual([
+      'message',
+      'message',
+      'e0',
+      'ToolSearch',
+      'function_call_output',
+      'e1',
+      'mail',
+      'function_call_output',
+    ])
+  }
+  const deep = `{"type":"reasoning","a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const forged = {
+    type: 'thinking',
+    thinking: '',
+    signature: `toolshelf.item.${Buffer.from(deep).toString('base64url')}`,
+  }
+  await ask(gateway, 'messages', {
+    model: 'gpt-5.4',
+    max_tokens: 9,
+    messages: [hi, { role: 'assistant', content: [forged, text('yes')] }, hi],
+  })
+  expect(vendor.last().input.map(({ type }: Loose) => type)).not.toContain('reasoning')
 })
