@@ -1,15 +1,23 @@
 // Every statement that a source file says it implements is proven by a test, and the other way round.
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { namesIn, readFiles, statementsPage, type TextFile } from '../scripts/statements-page.ts'
 
 const tagged = namesIn(readFiles('src'), 'tags')
 const titled = namesIn(readFiles('test'), 'titles')
+const list = readFileSync(new URL('../docs/statements.md', import.meta.url), 'utf8')
 
 describe('the numbers of statements', () => {
   it('are in a source file and in the title of a test, or in neither', () => {
     expect(tagged.size).toBeGreaterThan(140)
     expect([...tagged.keys()].filter((number) => !titled.has(number))).toEqual([])
     expect([...titled.keys()].filter((number) => !tagged.has(number))).toEqual([])
+  })
+
+  it('are those of docs/statements.md', () => {
+    const listed = [...list.matchAll(/^- \*\*([^*]+)\*\*/gm)].map(([, number]) => number)
+    expect(new Set(listed)).toEqual(new Set(tagged.keys()))
+    expect(new Set(listed).size).toBe(listed.length)
   })
 })
 

@@ -162,8 +162,8 @@ type Publishing = {
 /** Prints the report, and writes the files that the user asked for. */
 async function publish(report: Report, publishing: Publishing): Promise<void> {
   const { input, terminal, surroundings, config, host } = publishing
-  const { catalog } = readWords(input)
-  const next = await nextStep(config, report, surroundings.machine())
+  const { catalog, files } = readWords(input)
+  const next = await nextStep(config, report, surroundings.machine(), files)
   if (input.isSet('json')) terminal.print(toSafeJson({ ...report, findings: findingsOf(report) }))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
   if (catalog !== undefined) {
@@ -275,13 +275,15 @@ async function nextStep(
   { servers }: LoadedConfig,
   { projection, total, servers: reported }: Report,
   machine: LocalMachine,
+  named: readonly string[] = [],
 ): Promise<string> {
   if (reported.some(({ state }) => state === 'pending')) return 'toolshelf doctor again, to the end'
   if (total.failed > 0 && total.connected === 0)
     return 'correct the entries above, then toolshelf doctor again'
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
+  if (servers.length === 0 && reported.some(({ state }) => state === 'untrusted')) return 'toolshelf trust'
   if (!servers.every(({ source }) => basename(source) === 'toolshelf.json'))
-    return 'toolshelf connect --apply'
+    return ['toolshelf connect --apply', ...named.map((file) => `--from ${file}`)].join(' ')
   const own = ownConfigFile(machine)
   const isOwn = servers.length > 0 && servers.every(({ source }) => source === own)
   const clients = isOwn ? await clientsStarting(own, machine) : []

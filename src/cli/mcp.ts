@@ -8,7 +8,14 @@ import {
   readCachedServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
-import { depthOf, type LoadedConfig, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import {
+  depthOf,
+  type LoadedConfig,
+  ownConfigFile,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { McpHttpGateway } from '../mcp/http/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
@@ -233,9 +240,12 @@ async function readFiles(files: readonly string[], notify: (message: string) => 
   const config = await readConfig(files)
   for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
+  const [file] = files
+  const isOwn = file === ownConfigFile(thisMachine())
+  const [to, into] = isOwn ? ['', ''] : [` --to ${file}`, ` --config ${file}`]
   const remedy =
     (await movedServersAdvice(config.problems, thisMachine())) ??
-    'Run "toolshelf connect --apply" to take over those of your clients, or "toolshelf add" to add one.'
+    `Run "toolshelf connect --apply${to}" to take over those of your clients, or "toolshelf add${into}" to add one.`
   notify(
     `no MCP server is configured in ${files.join(', ')}. ${remedy} This gateway takes up what is added there.`,
   )

@@ -256,7 +256,7 @@ describe('toolshelf doctor', () => {
       expect(out.replace(/\s+/g, ' ')).toContain(
         `a changed 1 text since first seen; ${outcome} by toolshelf mcp tool1`,
       )
-      expect(out).toContain('toolshelf trust <server>')
+      expect(out).toContain('toolshelf trust a')
       const { servers } = JSON.parse(
         (await examine(['--json', '--config', file], { folder, pins, outcomes })).out,
       )

@@ -170,7 +170,7 @@ export function printPlan(
 function printNothingFound(looked: readonly LookedAt[], terminal: Terminal): void {
   terminal.print('No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".')
   if (looked.length === 0) return
-  terminal.print('\nImport looked at:')
+  terminal.print('\nLooked at:')
   const width = Math.max(...looked.map(({ client }) => client.length))
   for (const { client, file, isThere, isProject } of looked) {
     const state = isProject ? ' (belongs to this folder)' : ' (has no servers)'

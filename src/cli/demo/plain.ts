@@ -92,9 +92,9 @@ export function finalWords(ledger: Ledger, longResult: LongResultFigures | undef
     ...results(longResult),
     '',
     'With your own servers:',
-    '  toolshelf doctor          what they cost',
+    '  toolshelf doctor           what they cost',
     '  toolshelf connect --apply  all of them behind one, in your MCP clients',
-    '  toolshelf chat            an agent that uses them',
+    '  toolshelf chat             an agent that uses them',
   ]
 }
 

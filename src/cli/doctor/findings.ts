@@ -103,7 +103,7 @@ function notTrusted({ name, state, reason, source }: ServerReport): Finding | un
     server: name,
     title: `of ${source} is not trusted, so it was not started`,
     details: [reason ?? ''],
-    remedy: 'Look at what they would do with "toolshelf trust", or add --trust-project.',
+    remedy: 'Look at what it would do with "toolshelf trust", or add --trust-project.',
   }
 }
 
@@ -115,7 +115,7 @@ function changed({ name, changed, held }: ServerReport): Finding | undefined {
     server: name,
     title: `changed ${counted(changed.length, 'text')} since first seen; ${outcome} by toolshelf mcp`,
     details: [changed.join(', ')],
-    remedy: 'See it with "toolshelf trust <server>", and accept it there.',
+    remedy: `See it with "toolshelf trust ${name}", and accept it there.`,
   }
 }
 
