@@ -99,3 +99,26 @@ test('refuses a script that is not text, empty or too long', async () => {
   expect((await runner.run(' ', echo)).text).toContain('Give the program as text in "script"')
   expect((await runner.run('return 123456', echo)).text).toContain('13 characters; 10 are allowed')
 })
+
+test('four scripts run at a time, the others wait', async () => {
+  let [running, most] = [0, 0]
+  const call: CallForScript = async () => {
+    most = Math.max(most, ++running)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    running--
+    return 1
+  }
+  const runner = createScriptRunner()
+  const outcomes = Array.from({ length: 6 }, () => runner.run('return await tools.a.b({})', call))
+  expect((await Promise.all(outcomes)).map(({ text }) => text)).toEqual(Array(6).fill('1'))
+  expect(most).toBeLessThanOrEqual(4)
+})
+
+test('a script whose signal has fired does not start, and a tool takes one object', async () => {
+  const runner = createScriptRunner()
+  expect(await runner.run('return 1', echo, { signal: AbortSignal.abort() })).toMatchObject({
+    state: 'stopped',
+    calls: [],
+  })
+  expect((await runner.run('return await tools.a.b(5)', echo)).text).toContain('a tool takes one object')
+})

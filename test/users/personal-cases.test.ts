@@ -1,7 +1,7 @@
 // Layers of users over fake hosts: which host gets what, which user is evicted for another, and which values are filled in.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createShelf, type Shelf } from '../../src/index.ts'
+import { createShelf } from '../../src/index.ts'
 import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 import { createPersonalHosts, loginFile, type PersonalHostsOptions } from '../../src/mcp/personal/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
@@ -108,20 +108,8 @@ function open(servers: readonly ServerConfig[], given: Partial<PersonalHostsOpti
   })
   const set = (id: string, name: string, values: { [name: string]: string }) =>
     credentials.update(id, name, () => ({ values }))
-  return { hosts, credentials, shared, sharedShelf, made, authorizers, set, store }
+  return { hosts, credentials, shared, made, authorizers, set, store }
 }
-
-const tool = (name: string, more: object = {}) => ({
-  name,
-  description: name,
-  input_schema: { type: 'object' },
-  ...more,
-})
-const namesOn = (shelf: Shelf | undefined) =>
-  shelf
-    ?.tools()
-    .map(({ server: of, original }) => `${of}/${original}`)
-    .sort()
 
 describe('a layer', () => {
   test('is the same for the same user and rights, and there is none without a server that the user may see', () => {
@@ -306,123 +294,6 @@ describe('room', () => {
     made[0]?.emit({ type: 'state', server: 'a', status: { state: 'failed' } })
     made[0]?.emit({ type: 'tools', server: 'a', status: { state: 'connected' } })
     expect(logs()[0]).toEqual([])
-  })
-})
-
-describe('the joined host', () => {
-  async function joined() {
-    const opened = open([server('a')])
-    await opened.set('ann', 'a', { KEY: 'x' })
-    opened.sharedShelf.setServer('common', {})
-    opened.sharedShelf.replace('common', [tool('read'), tool('write')] as never)
-    const layer = opened.hosts.layerFor(user('ann'))
-    if (!layer) throw new Error('there is no layer')
-    layer.shelf.setServer('a', {})
-    layer.shelf.replace('a', [tool('own')] as never)
-    const [own] = opened.made
-    if (!own) throw new Error('there is no host')
-    const logs = () => [opened.shared.notes.log.splice(0), own.notes.log.splice(0)]
-    return { ...opened, layer, host: layer.host, own, logs }
-  }
-
-  test('asks the host of the server, its own only when its credentials were read', async () => {
-    const { host, logs, own } = await joined()
-    expect(own.configs()[0]?.blocked).toBeDefined()
-    const calls = (name: string) => [
-      () => host.call(name, 't', {}),
-      () => host.request(name, 'm', { p: 1 }),
-      () => host.connect(name),
-      () => host.disconnect(name),
-      () => host.refresh(name),
-    ]
-    for (const call of calls('a')) expect(await call()).toEqual({ of: 'own0' })
-    expect(own.configs()[0]?.blocked).toBeUndefined()
-    const asked = (name: string) => [
-      ...[`call "${name}" "t" {}`, `request "${name}" "m" {"p":1}`, `connect "${name}"`],
-      ...[`disconnect "${name}"`, `refresh "${name}"`],
-    ]
-    expect(logs()).toEqual([[], asked('a')])
-    for (const call of calls('common')) expect(await call()).toEqual({ of: 'shared' })
-    expect(logs()).toEqual([asked('common'), []])
-  })
-
-  test('starts, settles, freshens, notifies and watches both; recalls and primes the shared one; closes its own', async () => {
-    const { host, logs } = await joined()
-    await host.readCache()
-    await host.publishCachedTools()
-    host.start({ roots: {} })
-    await host.settled({ timeoutMs: 5 })
-    await host.refreshStaleLists({ timeoutMs: 6 })
-    host.notifyServers('n')
-    host.watchLists()
-    const both = [
-      'settled {"timeoutMs":5}',
-      'refreshStaleLists {"timeoutMs":6}',
-      'notifyServers "n"',
-      'watchLists',
-    ]
-    expect(logs()).toEqual([
-      ['readCache', 'publishCachedTools', 'start {"roots":{}}', ...both],
-      ['start {"roots":{}}', ...both],
-    ])
-    expect(host.status().map(({ name }) => name)).toEqual(['common', 'a'])
-    await host.close()
-    expect(logs()).toEqual([[], ['close']])
-    await expect(host.configure([])).rejects.toThrow('the servers of a user follow those of the gateway')
-  })
-
-  test('runs a call where its tool is, by the name that it has there', async () => {
-    const { host, logs, layer, sharedShelf } = await joined()
-    const nameOf = (shelf: Shelf, of: string, original: string) =>
-      shelf.tools().find((one) => one.server === of && one.original === original)?.name ?? ''
-    const use = (name: string) => ({ type: 'tool_use', id: '1', name, input: {} }) as const
-    await host.run(use(nameOf(layer.shelf, 'a', 'own')))
-    await host.run(use(nameOf(layer.shelf, 'common', 'read')))
-    await host.run(use('nobody__knows'))
-    expect(host.isReadOnly(use(nameOf(layer.shelf, 'a', 'own')))).toBe(true)
-    expect(host.isReadOnly(use(nameOf(layer.shelf, 'common', 'write')))).toBe(true)
-    expect(host.isReadOnly(use('nobody__knows'))).toBe(true)
-    const ran = (name: string) => `run ${JSON.stringify(use(name))}`
-    expect(logs()).toEqual([
-      [
-        ran(nameOf(sharedShelf, 'common', 'read')),
-        ran('nobody__knows'),
-        `isReadOnly "${nameOf(sharedShelf, 'common', 'write')}"`,
-        'isReadOnly "nobody__knows"',
-      ],
-      [ran(nameOf(layer.shelf, 'a', 'own')), `isReadOnly "${nameOf(layer.shelf, 'a', 'own')}"`],
-    ])
-  })
-
-  test('passes on events of both until it is stopped', async () => {
-    const { host, shared, own } = await joined()
-    const heard: string[] = []
-    const stop = host.listen(({ type }) => heard.push(type))
-    shared.emit({ type: 'pins' })
-    own.emit({ type: 'log' })
-    stop()
-    shared.emit({ type: 'pins' })
-    own.emit({ type: 'log' })
-    expect(heard).toEqual(['pins', 'log'])
-  })
-
-  test('shows the tools of the shared shelf as they are now, without those of its own servers', async () => {
-    const { layer, sharedShelf, shared } = await joined()
-    expect(namesOn(layer.shelf)).toEqual(['a/own', 'common/read', 'common/write'])
-    sharedShelf.replace('common', [tool('read'), tool('list')] as never)
-    sharedShelf.setServer('a', {})
-    sharedShelf.replace('a', [tool('of another')] as never)
-    expect(namesOn(layer.shelf)).toContain('common/write')
-    shared.emit({ type: 'log', server: 'common' })
-    expect(namesOn(layer.shelf)).toContain('common/write')
-    shared.emit({ type: 'tools', server: 'common' })
-    expect(namesOn(layer.shelf)).toEqual(['a/own', 'common/list', 'common/read'])
-    sharedShelf.setServer('more', {})
-    sharedShelf.replace('more', [tool('x')] as never)
-    shared.emit({ type: 'state', server: 'more' })
-    sharedShelf.replace('common', [])
-    shared.emit({ type: 'servers' })
-    expect(namesOn(layer.shelf)).toEqual(['a/own', 'more/x'])
   })
 })
 

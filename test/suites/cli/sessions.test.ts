@@ -341,7 +341,7 @@ async function mistakes(name: string, place: Place, lines: string) {
       .trim()
       .replaceAll(`toolshelf ${command}: `, '')
     expect([line, out]).toEqual([line, ''])
-    shown.push(`${code} ${line}: ${problems.replaceAll('\n', ' ¶ ')}`)
+    shown.push(`${code} ${line.replaceAll(/\p{Cc}/gu, '␛')}: ${problems.replaceAll('\n', ' ¶ ')}`)
   }
   await expect(`${steady(place, shown.join('\n'))}\n`).toMatchFileSnapshot(`mistakes/${name}.txt`)
 }
