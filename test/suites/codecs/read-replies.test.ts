@@ -40,6 +40,9 @@ const piece = (more: Loose, name?: string, args?: unknown) => ({
   function: { ...(name === undefined ? {} : { name }), ...(args === undefined ? {} : { arguments: args }) },
 })
 const calls = (...tool_calls: Loose[]) => chunk({ tool_calls })
+const word = (content: string) => chunk({ content })
+const at = (index: number, id?: string, name?: string, args?: unknown) =>
+  calls(piece(id === undefined ? { index } : { index, id }, name, args))
 const end = chunk({}, 'stop')
 const A = '{"path":"a"}'
 const B = '{"path":"b"}'
@@ -65,6 +68,8 @@ const delta = (kind: string, output_index: number, said: string, content_index =
   content_index,
   delta: said,
 })
+const words = (index: number, said: string) => delta('output_text', index, said)
+const args = (index: number, said: string) => delta('function_call_arguments', index, said)
 const fn = (call_id: string, args: string, name = 'read', more: Loose = {}) => ({
   type: 'function_call',
   call_id,
@@ -107,58 +112,41 @@ type Row = readonly [name: string, api: Api, events: readonly unknown[], expecte
 const thinks = { thinking: { type: 'enabled' } }
 
 /** Replies as servers of many kinds stream them. */
+// biome-ignore format: a table, as few lines to a row as it takes
 const rows: readonly Row[] = [
   [
     'text, and its usage',
     'chat',
     [
       chunk({ role: 'assistant', content: '' }),
-      chunk({ content: 'H€l' }),
-      chunk({ content: 'l😀' }),
+      word('H€l'),
+      word('l😀'),
       end,
-      {
-        choices: [],
-        usage: { prompt_tokens: 50, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 40 } },
-      },
+      { choices: [], usage: { prompt_tokens: 50, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 40 } } },
     ],
     {
       model: 'small-1',
       content: [text('H€ll😀')],
       stop_reason: 'end_turn',
-      usage: {
-        input_tokens: 10,
-        cache_creation_input_tokens: 0,
-        cache_read_input_tokens: 40,
-        output_tokens: 7,
-      },
+      usage: { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 40, output_tokens: 7 },
     },
   ],
   [
     'wire 24: parallel calls in fragments',
     'chat',
     [
-      chunk({ content: 'I read' }),
-      calls(piece({ index: 0, id: 'x' }, 'read', '')),
-      calls(piece({ index: 0 }, undefined, '{"path":')),
-      calls(piece({ index: 0 }, undefined, '"a"}')),
-      calls(piece({ index: 1, id: 'y' }, 'read', '')),
-      calls(piece({ index: 1 }, undefined, B)),
+      word('I read'),
+      at(0, 'x', 'read', ''),
+      at(0, undefined, undefined, '{"path":'),
+      at(0, undefined, undefined, '"a"}'),
+      at(1, 'y', 'read', ''),
+      at(1, undefined, undefined, B),
       chunk({}, 'tool_calls'),
     ],
     { content: [text('I read'), ...both('x', 'y').content] },
   ],
-  [
-    'one index for all, each call whole',
-    'chat',
-    [calls(piece({ index: 0, id: 'x' }, 'read', A)), calls(piece({ index: 0, id: 'y' }, 'read', B)), end],
-    both('x', 'y'),
-  ],
-  [
-    'neither ids nor indices, input as an object',
-    'chat',
-    [calls(piece({}, 'read', { path: 'a' }), piece({}, 'read', { path: 'b' })), end],
-    both(anId, anId),
-  ],
+  ['one index for all, each call whole', 'chat', [at(0, 'x', 'read', A), at(0, 'y', 'read', B), end], both('x', 'y')],
+  ['neither ids nor indices, input as an object', 'chat', [calls(piece({}, 'read', { path: 'a' }), piece({}, 'read', { path: 'b' })), end], both(anId, anId)],
   [
     'fragments of two calls mixed',
     'chat',
@@ -172,134 +160,67 @@ const rows: readonly Row[] = [
   [
     'the name with every fragment, no ids',
     'chat',
-    [
-      calls(piece({ index: 0 }, 'read', '{"path":')),
-      calls(piece({ index: 0 }, 'read', '"a"}')),
-      calls(piece({ index: 1 }, 'read', '{"path":')),
-      calls(piece({ index: 1 }, 'read', '"b"}')),
-      end,
-    ],
+    [at(0, undefined, 'read', '{"path":'), at(0, undefined, 'read', '"a"}'), at(1, undefined, 'read', '{"path":'), at(1, undefined, 'read', '"b"}'), end],
     both(anId, anId),
   ],
   [
     'another id with every fragment',
     'chat',
-    [
-      calls(piece({ index: 0, id: 'x' }, 'read', '')),
-      calls(piece({ index: 0, id: 'x2' }, undefined, A)),
-      calls(piece({ index: 1, id: 'y' }, 'read', '')),
-      calls(piece({ index: 1, id: 'y2' }, undefined, B)),
-      end,
-    ],
+    [at(0, 'x', 'read', ''), at(0, 'x2', undefined, A), at(1, 'y', 'read', ''), at(1, 'y2', undefined, B), end],
     both('x', 'y'),
   ],
   [
     'the calls once more at the end',
     'chat',
-    [
-      calls(piece({ index: 0, id: 'x' }, 'read', A)),
-      calls(piece({ index: 1, id: 'y' }, 'read', B)),
-      calls(piece({ index: 0, id: 'x' }, 'read', A), piece({ index: 1, id: 'y' }, 'read', B)),
-      end,
-    ],
+    [at(0, 'x', 'read', A), at(1, 'y', 'read', B), calls(piece({ index: 0, id: 'x' }, 'read', A), piece({ index: 1, id: 'y' }, 'read', B)), end],
     both('x', 'y'),
   ],
   [
     'ids that the API would not take, or that are there already',
     'chat',
-    [
-      calls(piece({ index: 0, id: 'functions.read:0' }, 'read', A)),
-      calls(piece({ index: 1, id: 'used' }, 'read', B)),
-      end,
-    ],
+    [calls(piece({ index: 0, id: 'functions.read:0' }, 'read', A)), at(1, 'used', 'read', B), end],
     both(anId, anId),
   ],
-  [
-    'the name after the id',
-    'chat',
-    [
-      calls(piece({ index: 0, id: 'x' })),
-      calls(piece({ index: 0 }, 'read', A)),
-      calls(piece({ index: 1, id: 'y' }, 'read', B)),
-      end,
-    ],
-    both('x', 'y'),
-  ],
+  ['the name after the id', 'chat', [at(0, 'x'), at(0, undefined, 'read', A), at(1, 'y', 'read', B), end], both('x', 'y')],
   [
     'a call by the old name',
     'chat',
-    [
-      chunk({ function_call: { name: 'read', arguments: '{"path":' } }),
-      chunk({ function_call: { arguments: '"a"}' } }),
-      end,
-    ],
+    [chunk({ function_call: { name: 'read', arguments: '{"path":' } }), chunk({ function_call: { arguments: '"a"}' } }), end],
     { content: [call(anId, { path: 'a' })], stop_reason: 'tool_use' },
   ],
-  [
-    'a call without input',
-    'chat',
-    [calls(piece({ index: 0, id: 'x' }, 'now')), end],
-    { content: [call('x', {}, 'now')] },
-  ],
+  ['a call without input', 'chat', [at(0, 'x', 'now'), end], { content: [call('x', {}, 'now')] }],
   [
     'text between the fragments of a call',
     'chat',
-    [
-      calls(piece({ index: 0, id: 'x' }, 'read', '{"path":')),
-      chunk({ content: 'Well' }),
-      calls(piece({ index: 0 }, undefined, '"a"}')),
-      end,
-    ],
+    [at(0, 'x', 'read', '{"path":'), word('Well'), at(0, undefined, undefined, '"a"}'), end],
     { content: [call('x', { path: 'a' }), text('Well')] },
   ],
-  [
-    'blank text before a call',
-    'chat',
-    [chunk({ content: '\n\n' }), calls(piece({ index: 0, id: 'x' }, 'read', A)), end],
-    { content: [call('x', { path: 'a' })] },
-  ],
+  ['blank text before a call', 'chat', [word('\n\n'), at(0, 'x', 'read', A), end], { content: [call('x', { path: 'a' })] }],
   [
     'a call that is cut off',
     'chat',
-    [calls(piece({ index: 0, id: 'x' }, 'read', '{"pa')), chunk({}, 'length')],
+    [at(0, 'x', 'read', '{"pa'), chunk({}, 'length')],
     { content: [call('x', { broken: '{"pa' })], stop_reason: 'max_tokens' },
   ],
   [
     'thoughts by either name',
     'chat',
-    [
-      chunk({ reasoning_content: 'Hm' }),
-      chunk({ reasoning: 'm', reasoning_content: 'm' }),
-      chunk({ reasoning: '.' }),
-      chunk({ content: 'Yes' }),
-      end,
-    ],
+    [chunk({ reasoning_content: 'Hm' }), chunk({ reasoning: 'm', reasoning_content: 'm' }), chunk({ reasoning: '.' }), word('Yes'), end],
     { content: [kept('Hmm.'), text('Yes')] },
     thinks,
   ],
-  [
-    'thoughts that nobody asked for',
-    'chat',
-    [chunk({ reasoning_content: 'Hm' }), chunk({ content: 'Yes' }), end],
-    { content: [text('Yes')] },
-  ],
+  ['thoughts that nobody asked for', 'chat', [chunk({ reasoning_content: 'Hm' }), word('Yes'), end], { content: [text('Yes')] }],
   [
     'thoughts that the server wants back',
     'chat',
-    [chunk({ reasoning_content: 'Hm' }), chunk({ content: 'Yes' }), end],
+    [chunk({ reasoning_content: 'Hm' }), word('Yes'), end],
     { content: [kept('Hm'), text('Yes')] },
     { model: 'deepseek-v4' },
   ],
   [
     'the signature of a call',
     'chat',
-    [
-      calls({
-        ...piece({ index: 0, id: 'x' }, 'read', A),
-        extra_content: { google: { thought_signature: 's' } },
-      }),
-      end,
-    ],
+    [calls({ ...piece({ index: 0, id: 'x' }, 'read', A), extra_content: { google: { thought_signature: 's' } } }), end],
     { content: [kept(''), call(anId, { path: 'a' })] },
     { model: 'gemini-3-pro' },
   ],
@@ -307,30 +228,15 @@ const rows: readonly Row[] = [
     'a refusal',
     'chat',
     [chunk({ refusal: 'I will' }), chunk({ refusal: ' not' }), end],
-    {
-      content: [{ ...text('I will not'), refusal: true }],
-      stop_reason: 'refusal',
-      stop_details: { type: 'refusal', category: null, explanation: null },
-    },
+    { content: [{ ...text('I will not'), refusal: true }], stop_reason: 'refusal', stop_details: { type: 'refusal', category: null, explanation: null } },
   ],
-  [
-    'content in parts',
-    'chat',
-    [chunk({ content: [{ type: 'thinking', thinking: [] }, text('Yes')] }), end],
-    { content: [text('Yes')] },
-  ],
+  ['content in parts', 'chat', [chunk({ content: [{ type: 'thinking', thinking: [] }, text('Yes')] }), end], { content: [text('Yes')] }],
   [
     'what a text cites',
     'chat',
     [
-      chunk({ content: 'Hello' }),
-      chunk({
-        annotations: [
-          { type: 'url_citation', url_citation: cite(1, 3) },
-          { type: 'file' },
-          { type: 'url_citation', url_citation: {} },
-        ],
-      }),
+      word('Hello'),
+      chunk({ annotations: [{ type: 'url_citation', url_citation: cite(1, 3) }, { type: 'file' }, { type: 'url_citation', url_citation: {} }] }),
       chunk({ annotations: [{ type: 'url_citation', url_citation: cite('x', 99) }] }),
       end,
     ],
@@ -339,7 +245,7 @@ const rows: readonly Row[] = [
   [
     'a stop sequence',
     'chat',
-    [chunk({ content: 'x' }), chunk({}, 'stop', { stop_reason: 'END' })],
+    [word('x'), chunk({}, 'stop', { stop_reason: 'END' })],
     { stop_reason: 'stop_sequence', stop_sequence: 'END' },
     { stop_sequences: ['END'] },
   ],
@@ -348,14 +254,7 @@ const rows: readonly Row[] = [
     ['content_filter', 'refusal'],
     ['tool_calls', 'end_turn'],
     ['eos', 'end_turn'],
-  ].map(
-    ([finish, stop_reason]): Row => [
-      `the end ${finish}`,
-      'chat',
-      [chunk({ content: 'x' }), chunk({}, finish)],
-      { stop_reason },
-    ],
-  ),
+  ].map(([finish, stop_reason]): Row => [`the end ${finish}`, 'chat', [word('x'), chunk({}, finish)], { stop_reason }]),
   ...[
     [{ prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: null }, 9, 0, 2],
     [{ prompt_tokens: 9, completion_tokens: 2, prompt_cache_hit_tokens: 4 }, 5, 4, 2],
@@ -365,7 +264,7 @@ const rows: readonly Row[] = [
     ([usage, input_tokens, cache_read_input_tokens, output_tokens]): Row => [
       `the usage ${JSON.stringify(usage)}`,
       'chat',
-      [chunk({ content: 'x' }), chunk({}, 'stop', { usage })],
+      [word('x'), chunk({}, 'stop', { usage })],
       { usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens, output_tokens } },
     ],
   ),
@@ -373,14 +272,7 @@ const rows: readonly Row[] = [
     { choices: [null] },
     { choices: [{ message: null }], usage: 3, model: 7 },
     { choices: [{ message: { content: 5, tool_calls: {} }, finish_reason: {} }] },
-  ].map(
-    (odd): Row => [
-      `nothing in ${JSON.stringify(odd)}`,
-      'chat',
-      [odd],
-      { content: [], stop_reason: 'end_turn' },
-    ],
-  ),
+  ].map((odd): Row => [`nothing in ${JSON.stringify(odd)}`, 'chat', [odd], { content: [], stop_reason: 'end_turn' }]),
 
   [
     'text, and its usage',
@@ -389,9 +281,9 @@ const rows: readonly Row[] = [
       created,
       { type: 'response.in_progress' },
       added(0, said()),
-      delta('output_text', 0, 'H€l'),
-      delta('output_text', 0, ''),
-      delta('output_text', 0, 'l😀'),
+      words(0, 'H€l'),
+      words(0, ''),
+      words(0, 'l😀'),
       { type: 'response.content_part.done', output_index: 0, content_index: 0, part: out('H€ll😀') },
       done(0, said(out('H€ll😀'))),
       completed,
@@ -401,12 +293,7 @@ const rows: readonly Row[] = [
       model: 'gpt-5.4-1',
       content: [text('H€ll😀')],
       stop_reason: 'end_turn',
-      usage: {
-        input_tokens: 25,
-        cache_creation_input_tokens: 0,
-        cache_read_input_tokens: 40,
-        output_tokens: 31,
-      },
+      usage: { input_tokens: 25, cache_creation_input_tokens: 0, cache_read_input_tokens: 40, output_tokens: 31 },
     },
   ],
   [
@@ -415,11 +302,11 @@ const rows: readonly Row[] = [
     [
       created,
       added(0, fn('x', '')),
-      delta('function_call_arguments', 0, '{"path":'),
-      delta('function_call_arguments', 0, '"a"}'),
+      args(0, '{"path":'),
+      args(0, '"a"}'),
       done(0, fn('x', A)),
       added(1, fn('y', '')),
-      delta('function_call_arguments', 1, B),
+      args(1, B),
       done(1, fn('y', B)),
       completed,
     ],
@@ -432,10 +319,10 @@ const rows: readonly Row[] = [
       created,
       added(0, fn('x', '')),
       added(1, fn('y', '')),
-      delta('function_call_arguments', 1, B),
-      delta('function_call_arguments', 0, '{"path":'),
+      args(1, B),
+      args(0, '{"path":'),
       done(1, fn('y', B)),
-      delta('function_call_arguments', 0, '"a"}'),
+      args(0, '"a"}'),
       done(0, fn('x', A)),
       completed,
     ],
@@ -444,27 +331,13 @@ const rows: readonly Row[] = [
   [
     'one index for all items',
     'responses',
-    [
-      created,
-      added(0, fn('x', '')),
-      done(0, fn('x', A)),
-      added(0, fn('y', '')),
-      done(0, fn('y', B)),
-      completed,
-    ],
+    [created, added(0, fn('x', '')), done(0, fn('x', A)), added(0, fn('y', '')), done(0, fn('y', B)), completed],
     both('x', 'y'),
   ],
   [
     'items that never end',
     'responses',
-    [
-      created,
-      added(0, said()),
-      delta('output_text', 0, 'x'),
-      added(1, fn('y', '')),
-      done(1, fn('y', B)),
-      completed,
-    ],
+    [created, added(0, said()), words(0, 'x'), added(1, fn('y', '')), done(1, fn('y', B)), completed],
     { content: [text('x'), call('y', { path: 'b' })] },
   ],
   [
@@ -529,68 +402,30 @@ const rows: readonly Row[] = [
   [
     'a refusal in a stream',
     'responses',
-    [
-      created,
-      delta('refusal', 0, 'No'),
-      delta('refusal', 0, '.'),
-      done(0, said({ type: 'refusal', refusal: 'No.' })),
-      completed,
-    ],
+    [created, delta('refusal', 0, 'No'), delta('refusal', 0, '.'), done(0, said({ type: 'refusal', refusal: 'No.' })), completed],
     { content: [{ ...text('No.'), refusal: true }], stop_reason: 'refusal' },
   ],
-  [
-    'a refusal without words',
-    'responses',
-    [created, delta('refusal', 0, ''), completed],
-    { content: [], stop_reason: 'refusal' },
-  ],
+  ['a refusal without words', 'responses', [created, delta('refusal', 0, ''), completed], { content: [], stop_reason: 'refusal' }],
   [
     'nothing but the end',
     'responses',
-    [
-      {
-        type: 'response.completed',
-        response: { output: [said(out('a'), { type: 'refusal', refusal: 'b' }), fn('x', '{}')] },
-      },
-    ],
+    [{ type: 'response.completed', response: { output: [said(out('a'), { type: 'refusal', refusal: 'b' }), fn('x', '{}')] } }],
     { content: [text('a'), { ...text('b'), refusal: true }, call('x', {})], stop_reason: 'refusal' },
   ],
-  [
-    'an end for want of tokens',
-    'responses',
-    [created, delta('output_text', 0, 'x'), over('max_output_tokens')],
-    { content: [text('x')], stop_reason: 'max_tokens' },
-  ],
-  [
-    'an end by a filter',
-    'responses',
-    [created, over('content_filter')],
-    { content: [], stop_reason: 'refusal' },
-  ],
-  [
-    'what comes after the end',
-    'responses',
-    [created, completed, { type: 'error', message: 'late' }],
-    { stop_reason: 'end_turn' },
-  ],
+  ['an end for want of tokens', 'responses', [created, words(0, 'x'), over('max_output_tokens')], { content: [text('x')], stop_reason: 'max_tokens' }],
+  ['an end by a filter', 'responses', [created, over('content_filter')], { content: [], stop_reason: 'refusal' }],
+  ['what comes after the end', 'responses', [created, completed, { type: 'error', message: 'late' }], { stop_reason: 'end_turn' }],
   [
     'a stop sequence, which the API does not know',
     'responses',
-    [
-      created,
-      delta('output_text', 0, 'one E'),
-      delta('output_text', 0, 'Nx E'),
-      delta('output_text', 0, 'ND two'),
-      added(1, fn('x', '')),
-      completed,
-    ],
+    [created, words(0, 'one E'), words(0, 'Nx E'), words(0, 'ND two'), added(1, fn('x', '')), completed],
     { content: [text('one ENx ')], stop_reason: 'stop_sequence', stop_sequence: 'END' },
     { stop_sequences: ['END'] },
   ],
   [
     'the start of a stop sequence at the end',
     'responses',
-    [created, delta('output_text', 0, 'one E'), done(0, said(out('one E'))), completed],
+    [created, words(0, 'one E'), done(0, said(out('one E'))), completed],
     { content: [text('one E')], stop_reason: 'end_turn' },
     { stop_sequences: ['END'] },
   ],
@@ -599,18 +434,10 @@ const rows: readonly Row[] = [
     'any reply',
     'messages',
     eventsOf({
-      blocks: [
-        { type: 'thinking', thinking: 'Hm', signature: 's' },
-        { ...text('H€ll😀'), citations: [{ url: 'u' }] },
-        call('x', { n: 1 }) as never,
-      ],
+      blocks: [{ type: 'thinking', thinking: 'Hm', signature: 's' }, { ...text('H€ll😀'), citations: [{ url: 'u' }] }, call('x', { n: 1 }) as never],
     }),
     {
-      content: [
-        { type: 'thinking', thinking: 'Hm', signature: 's' },
-        { ...text('H€ll😀'), citations: [{ url: 'u' }] },
-        call('x', { n: 1 }),
-      ],
+      content: [{ type: 'thinking', thinking: 'Hm', signature: 's' }, { ...text('H€ll😀'), citations: [{ url: 'u' }] }, call('x', { n: 1 })],
       stop_reason: 'tool_use',
     },
   ],
@@ -721,43 +548,16 @@ describe('a server streams', () => {
 })
 
 const tool_calls = [{ type: 'function', ...piece({ id: 'x' }, 'read', A) }]
+// biome-ignore format: a table, as few lines to a row as it takes
 it.each<[Api, Loose, boolean]>([
   [
     'chat',
-    {
-      model: 'small-1',
-      choices: [{ message: { content: 'I read', tool_calls }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 3, completion_tokens: 2 },
-    },
+    { model: 'small-1', choices: [{ message: { content: 'I read', tool_calls }, finish_reason: 'stop' }], usage: { prompt_tokens: 3, completion_tokens: 2 } },
     false,
   ],
-  [
-    'chat',
-    {
-      model: 'small-1',
-      choices: [{ message: { content: 'I read', tool_calls } }],
-      usage: { prompt_tokens: 3, completion_tokens: 2 },
-    },
-    true,
-  ],
-  [
-    'responses',
-    {
-      status: 'completed',
-      output: [said(out('I read')), fn('x', A)],
-      usage: { input_tokens: 3, output_tokens: 2 },
-    },
-    true,
-  ],
-  [
-    'messages',
-    {
-      content: [text('I read'), call('x', { path: 'a' })],
-      stop_reason: 'tool_use',
-      usage: { input_tokens: 3, output_tokens: 2 },
-    },
-    false,
-  ],
+  ['chat', { model: 'small-1', choices: [{ message: { content: 'I read', tool_calls } }], usage: { prompt_tokens: 3, completion_tokens: 2 } }, true],
+  ['responses', { status: 'completed', output: [said(out('I read')), fn('x', A)], usage: { input_tokens: 3, output_tokens: 2 } }, true],
+  ['messages', { content: [text('I read'), call('x', { path: 'a' })], stop_reason: 'tool_use', usage: { input_tokens: 3, output_tokens: 2 } }, false],
 ])('a document of %s is the reply, also where a stream was asked for: %j', async (api, body, stream) => {
   expect(await replyTo(api, { body }, { stream })).toMatchObject({
     content: [text('I read'), call('x', { path: 'a' })],
@@ -766,84 +566,60 @@ it.each<[Api, Loose, boolean]>([
   })
 })
 
-const first = chunk({ content: 'x' })
+const first = word('x')
+// biome-ignore format: a table, as few lines to a row as it takes
 it.each<[Api, Answer, RegExp]>([
   ['chat', { events: [first, { error: { message: 'out of memory' } }] }, /out of memory/],
   ['chat', { events: [first, { error: 'out of memory' }] }, /out of memory/],
-  [
-    'chat',
-    { events: [first, { choices: [{ error: { code: 502, message: 'provider gone' } }] }] },
-    /provider gone/,
-  ],
+  ['chat', { events: [first, { choices: [{ error: { code: 502, message: 'provider gone' } }] }] }, /provider gone/],
   ['chat', { events: [first, chunk({}, 'error')] }, /no reason/],
   ['chat', { events: [first, '{"half'] }, /not valid JSON/],
-  [
-    'chat',
-    { events: [calls(piece({ index: 0, id: 'x' }, undefined, '{}')), end] },
-    /tool call without a name/,
-  ],
+  ['chat', { events: [at(0, 'x', undefined, '{}'), end] }, /tool call without a name/],
   ['chat', { body: { error: { message: 'busy', code: 429 } } }, /^429 busy/],
   ['chat', { body: { error: { message: 'busy', code: {} } } }, /^502 busy/],
   ['chat', { body: { error: 'odd', code: 'x' } }, /^502 odd/],
   ['chat', { body: '<html>' }, /did not answer with a completion/],
   ['responses', { events: [created, { type: 'error', message: 'busy' }] }, /with an error: busy/],
-  [
-    'responses',
-    { events: [{ type: 'response.failed', response: { error: { message: 'broken' } } }] },
-    /with an error: broken/,
-  ],
+  ['responses', { events: [{ type: 'response.failed', response: { error: { message: 'broken' } } }] }, /with an error: broken/],
   ['responses', { events: [{ type: 'response.failed' }] }, /with an error$/],
   ['responses', { events: ['5'] }, /did not answer with a JSON object/],
   ['responses', { events: [done(0, fn('', '{}'))] }, /without a name or an id/],
   ['responses', { body: { error: { message: 'bad' } } }, /with an error: bad/],
   ['responses', { body: {} }, /before it was complete/],
   ['messages', { body: { content: 5 } }, /JSON that is not a message/],
-  [
-    'messages',
-    { body: '5', headers: { 'content-type': 'application/json' } },
-    /did not answer with a JSON object/,
-  ],
+  ['messages', { body: '5', headers: { 'content-type': 'application/json' } }, /did not answer with a JSON object/],
   ['messages', { events: ['{"a'] }, /did not answer with a JSON object/],
 ])('an error in a reply of %s: %j', async (api, answer, reason) => {
   await expect(replyTo(api, answer)).rejects.toThrow(reason)
 })
 
 describe('refusals', () => {
-  it.each([301, 400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 503, 504, 529])(
-    '%i has Anthropic’s type',
-    async (status) => {
-      const vendor = await openVendor({
-        status,
-        body: '',
-        headers: { location: '/x', 'x-request-id': 'req_1' },
-      })
-      const { refused }: Loose = await upstreamFor('chat', vendor.url).sample(ASKED, {
-        headers: {},
-        signal: new AbortController().signal,
-      })
-      const types: Loose = {
-        401: 'authentication',
-        402: 'billing',
-        403: 'permission',
-        404: 'not_found',
-        408: 'timeout',
-        429: 'rate_limit',
-        503: 'overloaded',
-        504: 'timeout',
-        529: 'overloaded',
-        301: 'api',
-        500: 'api',
-      }
-      const { error, request_id } = JSON.parse(refused.body)
-      expect([refused.status, error.type, request_id, refused.headers.location]).toEqual([
-        Math.max(status, status < 400 ? 502 : 0),
-        status === 413 ? 'request_too_large' : `${types[status] ?? 'invalid_request'}_error`,
-        'req_1',
-        undefined,
-      ])
-      expect(error.message).toBe(`the upstream answered with status ${status} and gave no reason`)
-    },
-  )
+  // biome-ignore format: a table, as few lines to a row as it takes
+  it.each([301, 400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 503, 504, 529])('%i has Anthropic’s type', async (status) => {
+    const vendor = await openVendor({ status, body: '', headers: { location: '/x', 'x-request-id': 'req_1' } })
+    const { refused }: Loose = await upstreamFor('chat', vendor.url).sample(ASKED, { headers: {}, signal: new AbortController().signal })
+    const types: Loose = {
+      401: 'authentication',
+      402: 'billing',
+      403: 'permission',
+      404: 'not_found',
+      408: 'timeout',
+      429: 'rate_limit',
+      503: 'overloaded',
+      504: 'timeout',
+      529: 'overloaded',
+      301: 'api',
+      500: 'api',
+    }
+    const { error, request_id } = JSON.parse(refused.body)
+    expect([refused.status, error.type, request_id, refused.headers.location]).toEqual([
+      Math.max(status, status < 400 ? 502 : 0),
+      status === 413 ? 'request_too_large' : `${types[status] ?? 'invalid_request'}_error`,
+      'req_1',
+      undefined,
+    ])
+    expect(error.message).toBe(`the upstream answered with status ${status} and gave no reason`)
+  })
 
   it.each<[unknown, string]>([
     [{ error: { message: 'm', code: 1 } }, 'm'],

@@ -79,42 +79,23 @@ async function check(api: Api, body: Loose, expected: Expected) {
 }
 
 const two = [chatFn('a'), chatFn('b')]
+// biome-ignore format: a table, as few lines to a row as it takes
 const chats: readonly Row[] = [
   [
     'leading system messages',
     talk(say('system', 'a'), { role: 'developer', content: [text('b')] }, hi, say('system', 'c')),
     { system: 'a\n\nb', messages: [u('hi'), s('c')] },
   ],
-  [
-    'a system message alone',
-    talk(say('system', 'a'), say('system', 'b')),
-    { system: 'a', messages: [u('<system-reminder>\nb\n</system-reminder>')] },
-  ],
+  ['a system message alone', talk(say('system', 'a'), say('system', 'b')), { system: 'a', messages: [u('<system-reminder>\nb\n</system-reminder>')] }],
   [
     'a system message between replies',
     talk(hi, say('assistant', 'x'), say('system', 'b'), say('assistant', 'y'), hi),
     { messages: [u('hi'), a('x'), u('<system-reminder>\nb\n</system-reminder>'), a('y'), u('hi')] },
   ],
-  [
-    'an empty system message',
-    talk(say('system', ''), hi, say('assistant', 'x'), say('system', '')),
-    { messages: [u('hi'), a('x')] },
-  ],
-  [
-    'a conversation that the model begins',
-    talk(say('assistant', 'x'), hi),
-    { messages: [u('(The conversation begins.)'), a('x'), u('hi')] },
-  ],
-  [
-    'messages that say nothing',
-    talk(hi, say('assistant', ''), { role: 'user', content: [] }, u('')),
-    { messages: [u('hi')] },
-  ],
-  [
-    'who of several users speaks',
-    talk({ ...hi, name: 'me' }),
-    { messages: [{ role: 'user', content: [text('me:'), text('hi')] }] },
-  ],
+  ['an empty system message', talk(say('system', ''), hi, say('assistant', 'x'), say('system', '')), { messages: [u('hi'), a('x')] }],
+  ['a conversation that the model begins', talk(say('assistant', 'x'), hi), { messages: [u('(The conversation begins.)'), a('x'), u('hi')] }],
+  ['messages that say nothing', talk(hi, say('assistant', ''), { role: 'user', content: [] }, u('')), { messages: [u('hi')] }],
+  ['who of several users speaks', talk({ ...hi, name: 'me' }), { messages: [{ role: 'user', content: [text('me:'), text('hi')] }] }],
   [
     'a refusal of the model',
     talk(
@@ -141,36 +122,22 @@ const chats: readonly Row[] = [
       { role: 'tool', tool_call_id: 'a', content: 'one' },
       { role: 'tool', tool_call_id: 'b', content: [text('two'), reference('a.b')] },
       { role: 'tool', tool_call_id: 'c', content: '' },
-      {
-        role: 'tool',
-        tool_call_id: 'd',
-        content: [{ type: 'image_url', image_url: { url: 'data:image/png;charset=x;base64,QUJD' } }],
-      },
+      { role: 'tool', tool_call_id: 'd', content: [{ type: 'image_url', image_url: { url: 'data:image/png;charset=x;base64,QUJD' } }] },
       hi,
     ),
     (contract: Loose) => {
       expect(contract.messages.slice(1)).toEqual([
         {
           role: 'assistant',
-          content: [
-            use('a', 'f', { x: 1 }),
-            use('b', 'f', { invalid_arguments: '{broken' }),
-            use('c', 'p', { input: 'x' }),
-            use('d', 'f', { y: 2 }),
-          ],
+          content: [use('a', 'f', { x: 1 }), use('b', 'f', { invalid_arguments: '{broken' }), use('c', 'p', { input: 'x' }), use('d', 'f', { y: 2 })],
         },
         {
           role: 'user',
           content: [
             result('a', [text('one')]),
-            result('b', [
-              text('two'),
-              { type: 'tool_reference', tool_name: expect.stringMatching(/^a_b_\w+$/) },
-            ]),
+            result('b', [text('two'), { type: 'tool_reference', tool_name: expect.stringMatching(/^a_b_\w+$/) }]),
             result('c', null),
-            result('d', [
-              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } },
-            ]),
+            result('d', [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } }]),
           ],
         },
         u('hi'),
@@ -194,11 +161,7 @@ const chats: readonly Row[] = [
           role: 'user',
           content: [
             { type: 'image', source: { type: 'url', url: 'https://a.example/x.png' } },
-            {
-              type: 'document',
-              source: { type: 'base64', media_type: 'application/pdf', data: 'QUJD' },
-              title: 'a.pdf',
-            },
+            { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'QUJD' }, title: 'a.pdf' },
             { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'QUJD' } },
             { ...text('x'), cache_control: { type: 'ephemeral' } },
           ],
@@ -208,15 +171,7 @@ const chats: readonly Row[] = [
   ],
   [
     'settings',
-    chat({
-      max_completion_tokens: 5,
-      max_tokens: 9,
-      temperature: 1.7,
-      top_p: 0.5,
-      stop: 'x',
-      user: 'u',
-      reasoning_effort: 'high',
-    }),
+    chat({ max_completion_tokens: 5, max_tokens: 9, temperature: 1.7, top_p: 0.5, stop: 'x', user: 'u', reasoning_effort: 'high' }),
     {
       max_tokens: 5,
       temperature: 1.7,
@@ -229,25 +184,10 @@ const chats: readonly Row[] = [
   ],
   [
     'a list of stops, a safety identifier and a schema',
-    chat({
-      max_tokens: 9,
-      stop: ['x', 'y'],
-      user: 'u',
-      safety_identifier: 's',
-      response_format: { type: 'json_schema', json_schema: { schema: { a: 1 } } },
-    }),
-    {
-      max_tokens: 9,
-      stop_sequences: ['x', 'y'],
-      metadata: { user_id: 's' },
-      output_config: { format: { type: 'json_schema', schema: { a: 1 } } },
-    },
+    chat({ max_tokens: 9, stop: ['x', 'y'], user: 'u', safety_identifier: 's', response_format: { type: 'json_schema', json_schema: { schema: { a: 1 } } } }),
+    { max_tokens: 9, stop_sequences: ['x', 'y'], metadata: { user_id: 's' }, output_config: { format: { type: 'json_schema', schema: { a: 1 } } } },
   ],
-  [
-    'an object as reply',
-    chat({ response_format: { type: 'json_object' } }),
-    { system: 'Reply with one JSON object and nothing else.' },
-  ],
+  ['an object as reply', chat({ response_format: { type: 'json_object' } }), { system: 'Reply with one JSON object and nothing else.' }],
   ...[
     [{ thinking: { type: 'enabled' } }, 'adaptive', undefined],
     [{ thinking: { type: 'disabled' }, reasoning_effort: 'high' }, 'disabled', undefined],
@@ -272,21 +212,11 @@ const chats: readonly Row[] = [
     'tools of every spelling',
     chat({
       tools: [
-        {
-          ...chatFn('a', { description: 'A.', parameters: { properties: {} }, strict: true }),
-          cache_control: { type: 'ephemeral' },
-        },
+        { ...chatFn('a', { description: 'A.', parameters: { properties: {} }, strict: true }), cache_control: { type: 'ephemeral' } },
         { ...chatFn('b', { parameters: 5, strict: false, description: '' }), defer_loading: true },
         chatFn('c', { defer_loading: true }),
         { function: { name: 'a.b c' } },
-        {
-          type: 'custom',
-          custom: {
-            name: 'p',
-            description: 'Patches.',
-            format: { type: 'grammar', grammar: { definition: 'start: "x"' } },
-          },
-        },
+        { type: 'custom', custom: { name: 'p', description: 'Patches.', format: { type: 'grammar', grammar: { definition: 'start: "x"' } } } },
         { type: 'custom', custom: { name: 'q' } },
         { type: 'tool_search_tool_regex_20251119' },
       ],
@@ -294,21 +224,11 @@ const chats: readonly Row[] = [
     (contract: Loose, facts: Loose) => {
       const empty = { type: 'object', properties: {} }
       expect(contract.tools).toMatchObject([
-        {
-          name: 'a',
-          description: 'A.',
-          input_schema: empty,
-          strict: true,
-          cache_control: { type: 'ephemeral' },
-        },
+        { name: 'a', description: 'A.', input_schema: empty, strict: true, cache_control: { type: 'ephemeral' } },
         { name: 'b', input_schema: empty, defer_loading: true },
         { name: 'c', defer_loading: true },
         { name: expect.stringMatching(/^a_b_c_\w{11}$/), input_schema: empty },
-        {
-          name: 'p',
-          description: 'Patches.\n\nThe input must match this Lark grammar:\nstart: "x"',
-          input_schema: { required: ['input'] },
-        },
+        { name: 'p', description: 'Patches.\n\nThe input must match this Lark grammar:\nstart: "x"', input_schema: { required: ['input'] } },
         { name: 'q', description: '' },
       ])
       expect(contract.tools[1]).not.toHaveProperty('strict')
@@ -333,40 +253,20 @@ const chats: readonly Row[] = [
       (made) => expect(made.tool_choice).toEqual(expected),
     ],
   ),
-  [
-    'calls one at a time',
-    chat({ tools: two, parallel_tool_calls: false }),
-    { tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
-  ],
+  ['calls one at a time', chat({ tools: two, parallel_tool_calls: false }), { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
   [
     'allowed tools',
-    chat({
-      tools: two,
-      parallel_tool_calls: false,
-      tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [chatFn('b')] } },
-    }),
+    chat({ tools: two, parallel_tool_calls: false, tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [chatFn('b')] } } }),
     (made, { terms }: Loose) => {
       expect(made.tools).toHaveLength(2)
       expect(made.tool_choice).toEqual({ type: 'any', disable_parallel_tool_use: true })
       expect([...terms.barred]).toEqual(['a'])
     },
   ],
-  [
-    'an unknown choice',
-    chat({ tools: two, tool_choice: 'maybe' }),
-    /^tool_choice: "maybe" is not known; send "auto"/,
-  ],
+  ['an unknown choice', chat({ tools: two, tool_choice: 'maybe' }), /^tool_choice: "maybe" is not known; send "auto"/],
   ['a choice that is no text', chat({ tools: two, tool_choice: 5 }), /^tool_choice: "5" is not known/],
-  [
-    'a choice without tools',
-    chat({ tools: [], tool_choice: 'required' }),
-    /^tool_choice: there are no tools/,
-  ],
-  [
-    'a choice of no tool',
-    chat({ tools: two, tool_choice: chatFn('zebra') }),
-    /^tool_choice: there is no tool "zebra"/,
-  ],
+  ['a choice without tools', chat({ tools: [], tool_choice: 'required' }), /^tool_choice: there are no tools/],
+  ['a choice of no tool', chat({ tools: two, tool_choice: chatFn('zebra') }), /^tool_choice: there is no tool "zebra"/],
   [
     'none of the allowed tools',
     chat({ tools: two, tool_choice: { type: 'allowed_tools', allowed_tools: { tools: [chatFn('zebra')] } } }),
@@ -379,17 +279,9 @@ const chats: readonly Row[] = [
   ['another role', talk({ role: 'robot' }), /^messages: a message has the role "robot"; send user/],
   ['a result without an id', talk(hi, say('tool', 'x')), /^messages: .*no tool_call_id; send the id/],
   ...['input_audio', '__proto__', 'constructor'].map(
-    (type): Row => [
-      `a part ${type}`,
-      talk({ role: 'user', content: [{ type }] }),
-      new RegExp(`^messages: a content part of type "${type}" cannot`),
-    ],
+    (type): Row => [`a part ${type}`, talk({ role: 'user', content: [{ type }] }), new RegExp(`^messages: a content part of type "${type}" cannot`)],
   ),
-  [
-    'a file by its id',
-    talk({ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }),
-    /^messages: a file is given by its id \(f\).*file_data/,
-  ],
+  ['a file by its id', talk({ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }), /^messages: a file is given by its id \(f\).*file_data/],
   ['a temperature in words', chat({ temperature: 'warm' }), /^temperature: "warm" is not a number; send one/],
   ['a top_p in a list', chat({ top_p: [1] }), /^top_p: \[1\] is not a number/],
   ['a stop that is no text', chat({ stop: ['x', 1] }), /^stop: send a text or a list of texts/],
@@ -428,6 +320,7 @@ const thought = (block: Loose) => ({
   encrypted_content: `toolshelf-thinking.${Buffer.from(JSON.stringify(block)).toString('base64url')}`,
 })
 
+// biome-ignore format: a table, as few lines to a row as it takes
 const others: readonly Row[] = [
   ['a text', { model: 'm', input: 'hi' }, { messages: [u('hi')] }],
   [
@@ -483,11 +376,7 @@ const others: readonly Row[] = [
         content: [
           { type: 'image', source: { type: 'url', url: 'https://a.example/a.png' } },
           { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } },
-          {
-            type: 'document',
-            source: { type: 'text', media_type: 'text/plain', data: 'hi' },
-            title: 'a.txt',
-          },
+          { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hi' }, title: 'a.txt' },
           { type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } },
           { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'QUJD' } },
           text('No.'),
@@ -499,19 +388,9 @@ const others: readonly Row[] = [
   ['the words of another agent', items({ type: 'agent_message', content: 'x' }), rest([u('x')])],
   [
     'parallel calls, in the order of their outputs',
-    items(
-      spoken('I look.'),
-      call('a', 'f'),
-      call('b', 'f', { arguments: '{"n":' }),
-      output('b', [{ type: 'input_text', text: 'x' }]),
-      output('a', ''),
-      hi,
-    ),
+    items(spoken('I look.'), call('a', 'f'), call('b', 'f', { arguments: '{"n":' }), output('b', [{ type: 'input_text', text: 'x' }]), output('a', ''), hi),
     rest([
-      {
-        role: 'assistant',
-        content: [text('I look.'), use('a', 'f'), use('b', 'f', { invalid_arguments: '{"n":' })],
-      },
+      { role: 'assistant', content: [text('I look.'), use('a', 'f'), use('b', 'f', { invalid_arguments: '{"n":' })] },
       { role: 'user', content: [result('b', [text('x')]), result('a', null)] },
       u('hi'),
     ]),
@@ -519,19 +398,11 @@ const others: readonly Row[] = [
   [
     'results that come late, and one that failed',
     items(call('a', 'f'), hi, output('a', { content: 'no', success: false }), output('a', 'twice')),
-    rest([
-      { role: 'assistant', content: [use('a', 'f')] },
-      { role: 'user', content: [result('a', 'no', { is_error: true })] },
-      u('hi'),
-    ]),
+    rest([{ role: 'assistant', content: [use('a', 'f')] }, { role: 'user', content: [result('a', 'no', { is_error: true })] }, u('hi')]),
   ],
   ['a call without an output', items(call('a', 'f')), /^input: no output for the call "a"/],
   ['an output without a call', items(output('a')), /^input\[1\]: there is no call for the call_id "a"/],
-  [
-    'an id used twice',
-    items(call('a', 'f'), call('a', 'f'), output('a')),
-    /^input: two calls have the call_id "a"/,
-  ],
+  ['an id used twice', items(call('a', 'f'), call('a', 'f'), output('a')), /^input: two calls have the call_id "a"/],
   ['an output without an id', items(output('')), /^input\[1\]: a function_call_output has no call_id/],
   [
     'functions and namespaces',
@@ -541,12 +412,7 @@ const others: readonly Row[] = [
           fn('a', { description: 'A.', parameters: { properties: {} }, strict: true }),
           fn('mail__send'),
           mail,
-          {
-            type: 'namespace',
-            name: 'mcp__fax__',
-            description: 'Tools in the mcp__fax__ namespace.',
-            tools: [fn('dial')],
-          },
+          { type: 'namespace', name: 'mcp__fax__', description: 'Tools in the mcp__fax__ namespace.', tools: [fn('dial')] },
           { type: 'namespace', name: 'functions', tools: [fn('a'), fn('b')] },
           fn('tool_search_tool_bm25'),
           fn('x'.repeat(129)),
@@ -570,36 +436,16 @@ const others: readonly Row[] = [
         expect.stringMatching(/^tool_search_tool_bm25_\w+$/),
         expect.stringMatching(/^x{116}_\w{11}$/),
       ])
-      expect(made.tools[0]).toEqual({
-        name: 'a',
-        description: 'A.',
-        input_schema: { type: 'object', properties: {} },
-        strict: true,
-      })
+      expect(made.tools[0]).toEqual({ name: 'a', description: 'A.', input_schema: { type: 'object', properties: {} }, strict: true })
       expect(made.tools[3]).toMatchObject({ defer_loading: true })
       expect(made.system).toBe('Groups of tools, by the start of their names:\n- mail: Mail.')
-      expect(made.messages[1].content.map(({ name }: Loose) => name)).toEqual([
-        names[2],
-        'b',
-        'b',
-        'fax__gone',
-      ])
+      expect(made.messages[1].content.map(({ name }: Loose) => name)).toEqual([names[2], 'b', 'b', 'fax__gone'])
     },
   ],
   [
     'freeform, shell and patch tools',
     asked(
-      {
-        tools: [
-          {
-            type: 'custom',
-            name: 'p',
-            description: 'Patches.',
-            format: { type: 'grammar', syntax: 'regex', definition: 'x+' },
-          },
-          ...shellTools,
-        ],
-      },
+      { tools: [{ type: 'custom', name: 'p', description: 'Patches.', format: { type: 'grammar', syntax: 'regex', definition: 'x+' } }, ...shellTools] },
       { type: 'custom_tool_call', call_id: 'a', name: 'p', input: '*** Begin' },
       { type: 'local_shell_call', id: 'l', action: { type: 'exec', command: ['ls'], env: {} } },
       { type: 'shell_call', call_id: 's', action: { commands: ['ls'], timeout_ms: 5 } },
@@ -675,23 +521,11 @@ const others: readonly Row[] = [
       (made) => expect(made.tool_choice).toEqual(expected),
     ],
   ),
-  [
-    'calls one at a time',
-    asked({ tools: [fn('a')], parallel_tool_calls: false }),
-    { tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
-  ],
+  ['calls one at a time', asked({ tools: [fn('a')], parallel_tool_calls: false }), { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
   [
     'allowed tools, but not deferred ones',
-    asked({
-      tools: [fn('a'), fn('b'), fn('c', { defer_loading: true })],
-      tool_choice: { type: 'allowed_tools', mode: 'required', tools: [fn('b')] },
-    }),
-    (made, { terms }: Loose) =>
-      expect([namesOf(made), [...terms.barred], made.tool_choice]).toEqual([
-        ['a', 'b', 'c'],
-        ['a'],
-        { type: 'any' },
-      ]),
+    asked({ tools: [fn('a'), fn('b'), fn('c', { defer_loading: true })], tool_choice: { type: 'allowed_tools', mode: 'required', tools: [fn('b')] } }),
+    (made, { terms }: Loose) => expect([namesOf(made), [...terms.barred], made.tool_choice]).toEqual([['a', 'b', 'c'], ['a'], { type: 'any' }]),
   ],
   [
     'none of the allowed tools',
@@ -720,12 +554,7 @@ const others: readonly Row[] = [
     (made) => {
       expect(made.tools[0]).toEqual({ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' })
       expect(made.messages[1].content).toEqual([
-        {
-          type: 'server_tool_use',
-          id: 'srvtoolu_7',
-          name: 'tool_search_tool_bm25',
-          input: { query: 'paint' },
-        },
+        { type: 'server_tool_use', id: 'srvtoolu_7', name: 'tool_search_tool_bm25', input: { query: 'paint' } },
         {
           type: 'tool_search_tool_result',
           tool_use_id: 'srvtoolu_7',
@@ -753,16 +582,9 @@ const others: readonly Row[] = [
     (made) => {
       const [, first, , lost] = made.messages
       expect(first.content[0].input).toEqual({ paths: ['a', ''], query: 'a' })
-      expect(first.content.flatMap(({ tool_use_id: id }: Loose) => id ?? []).slice(0, 3)).toEqual([
-        'srvtoolu_c',
-        'srvtoolu_a',
-        'srvtoolu_b',
-      ])
+      expect(first.content.flatMap(({ tool_use_id: id }: Loose) => id ?? []).slice(0, 3)).toEqual(['srvtoolu_c', 'srvtoolu_a', 'srvtoolu_b'])
       expect(first.content.at(-1).content).toMatchObject({ error_code: 'unavailable' })
-      expect(lost.content.map(({ type }: Loose) => type)).toEqual([
-        'server_tool_use',
-        'tool_search_tool_result',
-      ])
+      expect(lost.content.map(({ type }: Loose) => type)).toEqual(['server_tool_use', 'tool_search_tool_result'])
     },
   ],
   [
@@ -834,27 +656,10 @@ const others: readonly Row[] = [
   ),
   [
     'settings',
-    asked({
-      max_output_tokens: 50,
-      temperature: 1.5,
-      top_p: 0.5,
-      user: 'u',
-      safety_identifier: 'me',
-      text: { format: { type: 'json_schema', schema: {} } },
-    }),
-    {
-      max_tokens: 50,
-      temperature: 1.5,
-      top_p: 0.5,
-      metadata: { user_id: 'me' },
-      output_config: { format: { type: 'json_schema', schema: {} } },
-    },
+    asked({ max_output_tokens: 50, temperature: 1.5, top_p: 0.5, user: 'u', safety_identifier: 'me', text: { format: { type: 'json_schema', schema: {} } } }),
+    { max_tokens: 50, temperature: 1.5, top_p: 0.5, metadata: { user_id: 'me' }, output_config: { format: { type: 'json_schema', schema: {} } } },
   ],
-  [
-    'an object as reply',
-    asked({ text: { format: { type: 'json_object' } } }),
-    { system: 'Reply with one JSON object and nothing else.' },
-  ],
+  ['an object as reply', asked({ text: { format: { type: 'json_object' } } }), { system: 'Reply with one JSON object and nothing else.' }],
   [
     'reasoning of every origin, and none that nothing follows',
     items(
@@ -889,18 +694,8 @@ const others: readonly Row[] = [
     [{ include: ['message.output_text.logprobs'] }, 'top_logprobs'],
     [{ text: { format: { type: 'xml' } } }, 'text.format: the type "xml"'],
     [{ text: { format: { type: 'json_schema' } } }, 'text.format: a json_schema without a schema'],
-    [
-      { input: [hi, { type: 'mcp_approval_response' }, spoken('x')] },
-      'mcp_approval_response, the answer to a tool that only OpenAI runs',
-    ],
-    [
-      {
-        input: [
-          { role: 'user', content: [{ type: 'encrypted_content' }, { type: 'input_text', text: 'x' }] },
-        ],
-      },
-      'input[0]: content that only OpenAI can read',
-    ],
+    [{ input: [hi, { type: 'mcp_approval_response' }, spoken('x')] }, 'mcp_approval_response, the answer to a tool that only OpenAI runs'],
+    [{ input: [{ role: 'user', content: [{ type: 'encrypted_content' }, { type: 'input_text', text: 'x' }] }] }, 'input[0]: content that only OpenAI can read'],
     [{ store: true }, undefined],
   ].map(
     ([more, unconvertible]): Row => [
@@ -912,8 +707,7 @@ const others: readonly Row[] = [
   [
     'a result of OpenAI’s tools',
     items({ type: 'image_generation_call', id: 'x' }, spoken('x')),
-    (_, { needsOwnApi }: Loose) =>
-      expect(needsOwnApi).toBe('input[1]: an item of type "image_generation_call"'),
+    (_, { needsOwnApi }: Loose) => expect(needsOwnApi).toBe('input[1]: an item of type "image_generation_call"'),
   ],
   ...(
     [
@@ -923,18 +717,9 @@ const others: readonly Row[] = [
       [{ input: [say('user', '')] }, /^input: there is nothing to answer/],
       [{ input: [say('king', 'x')] }, /^input: a message has the role "king"/],
       [{ input: [{ type: 'novelty' }] }, /^input: an item of type "novelty" cannot/],
-      [
-        { input: [{ role: 'user', content: [{ type: 'input_audio' }] }] },
-        /^input: a content part of type "input_audio" cannot/,
-      ],
-      [
-        { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f1' }] }] },
-        /^input: the image "f1" is given by its id/,
-      ],
-      [
-        { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f1' }] }] },
-        /^input: the file "f1" is given by its id/,
-      ],
+      [{ input: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, /^input: a content part of type "input_audio" cannot/],
+      [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f1' }] }] }, /^input: the image "f1" is given by its id/],
+      [{ input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f1' }] }] }, /^input: the file "f1" is given by its id/],
       [{ tools: 'all' }, /^tools: send a list/],
       [{ tools: [fn('')] }, /^tools: a tool of type "function" has no name/],
       [{ tools: [{ type: 'namespace' }] }, /^tools: a namespace has no name/],
@@ -944,13 +729,7 @@ const others: readonly Row[] = [
       [{ max_output_tokens: 1.5 }, /^max_output_tokens: 1.5 is not a whole number above 0/],
       [{ temperature: 'warm' }, /^temperature: "warm" is not a number/],
     ] as const
-  ).map(
-    ([more, expected]): Row => [
-      `refused: ${JSON.stringify(more)}`,
-      { model: 'm', input: 'hi', ...more },
-      expected,
-    ],
-  ),
+  ).map(([more, expected]): Row => [`refused: ${JSON.stringify(more)}`, { model: 'm', input: 'hi', ...more }, expected]),
 ]
 
 describe('a Responses client asks with', () => {

@@ -445,6 +445,7 @@ describe('errors', () => {
     expect(await last('messages')).toMatchObject({ type: 'error', error: { type: 'api_error' } })
   })
 
+  // biome-ignore format: a table, as few lines to a row as it takes
   it.each<[string, number, string, string | null]>([
     ['invalid_request_error', 400, 'invalid_request_error', null],
     ['request_too_large', 413, 'invalid_request_error', 'request_too_large'],
@@ -468,19 +469,11 @@ describe('errors', () => {
       'x-kept': 'k',
     }
     const message = status === 400 ? 'tools.0.name: prompt is too long' : 'tools.0.name: wrong'
-    model.reply = {
-      blocks: [],
-      refused: { status, headers: resets, body: JSON.stringify(error(type, message)) },
-    }
+    model.reply = { blocks: [], refused: { status, headers: resets, body: JSON.stringify(error(type, message)) } }
     const got = await ask(model.url, 'chat', ASKED.chat)
     expect([got.status, got.body.error]).toEqual([
       status === 529 ? 503 : status,
-      {
-        message,
-        type: expected,
-        param: 'tools.0.name',
-        code: status === 400 ? 'context_length_exceeded' : code,
-      },
+      { message, type: expected, param: 'tools.0.name', code: status === 400 ? 'context_length_exceeded' : code },
     ])
     const named = [
       'x-request-id',
@@ -491,14 +484,8 @@ describe('errors', () => {
       'anthropic-ratelimit-tokens-limit',
     ]
     expect(named.map((name) => got.headers.get(name))).toEqual(['r', 'k', '0s', 'soon', '9', null])
-    model.reply = {
-      blocks: [],
-      refused: { status: 500, headers: { 'content-type': 'application/json' }, body: 'no JSON' },
-    }
-    expect((await ask(model.url, 'chat', ASKED.chat)).body.error).toMatchObject({
-      type: 'server_error',
-      message: expect.stringMatching(/no JSON|500/),
-    })
+    model.reply = { blocks: [], refused: { status: 500, headers: { 'content-type': 'application/json' }, body: 'no JSON' } }
+    expect((await ask(model.url, 'chat', ASKED.chat)).body.error).toMatchObject({ type: 'server_error', message: expect.stringMatching(/no JSON|500/) })
   })
 })
 

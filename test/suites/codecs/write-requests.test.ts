@@ -87,6 +87,7 @@ describe('wire 40: settings', () => {
 
   const effort = (level: string) => ({ output_config: { effort: level } })
   const off = { thinking: { type: 'disabled' } }
+  // biome-ignore format: a table, as few lines to a row as it takes
   it.each<[Api, string, string | undefined, Loose, Loose]>([
     [
       'chat',
@@ -95,13 +96,7 @@ describe('wire 40: settings', () => {
       { temperature: 0, ...effort('low') },
       { max_tokens: 50, temperature: 0, reasoning_effort: undefined, max_completion_tokens: undefined },
     ],
-    [
-      'chat',
-      'gpt-4o',
-      OPENAI,
-      { temperature: 0 },
-      { max_completion_tokens: 50, temperature: 0, max_tokens: undefined },
-    ],
+    ['chat', 'gpt-4o', OPENAI, { temperature: 0 }, { max_completion_tokens: 50, temperature: 0, max_tokens: undefined }],
     ['chat', 'gpt-4o', 'me.openai.azure.com', {}, { max_completion_tokens: 50 }],
     ['chat', 'gpt-4o', 'xapi.openai.com.example', {}, { max_tokens: 50 }],
     [
@@ -111,29 +106,11 @@ describe('wire 40: settings', () => {
       { temperature: 0, ...effort('max') },
       { max_completion_tokens: 50, temperature: undefined, reasoning_effort: 'high' },
     ],
-    [
-      'chat',
-      'gpt-5.2',
-      undefined,
-      { temperature: 0, ...effort('max') },
-      { temperature: undefined, reasoning_effort: 'xhigh' },
-    ],
+    ['chat', 'gpt-5.2', undefined, { temperature: 0, ...effort('max') }, { temperature: undefined, reasoning_effort: 'xhigh' }],
     ['chat', 'gpt-5.10', undefined, { temperature: 0, ...off }, { temperature: 0, reasoning_effort: 'none' }],
-    [
-      'chat',
-      'gpt-5.1',
-      undefined,
-      { temperature: 0, ...off },
-      { temperature: undefined, reasoning_effort: undefined },
-    ],
+    ['chat', 'gpt-5.1', undefined, { temperature: 0, ...off }, { temperature: undefined, reasoning_effort: undefined }],
     ['chat', 'gpt-oss:20b', undefined, effort('max'), { max_tokens: 50, reasoning_effort: 'high' }],
-    [
-      'chat',
-      'gemini-2.5-pro',
-      'generativelanguage.googleapis.com',
-      effort('xhigh'),
-      { reasoning_effort: 'high' },
-    ],
+    ['chat', 'gemini-2.5-pro', 'generativelanguage.googleapis.com', effort('xhigh'), { reasoning_effort: 'high' }],
     [
       'chat',
       'deepseek-v4',
@@ -141,23 +118,11 @@ describe('wire 40: settings', () => {
       { thinking: { type: 'enabled', budget_tokens: 20_000 } },
       { thinking: { type: 'enabled' }, reasoning_effort: 'high' },
     ],
-    [
-      'chat',
-      'deepseek-v4',
-      'api.deepseek.com',
-      { thinking: { type: 'enabled', budget_tokens: 5000 } },
-      { reasoning_effort: 'medium' },
-    ],
+    ['chat', 'deepseek-v4', 'api.deepseek.com', { thinking: { type: 'enabled', budget_tokens: 5000 } }, { reasoning_effort: 'medium' }],
     ['chat', 'kimi-k2', 'api.moonshot.ai', off, { thinking: { type: 'disabled' } }],
     ['chat', 'kimi-k2', undefined, off, { thinking: undefined }],
     ['chat', 'm', undefined, { stream: true }, { stream: true, stream_options: { include_usage: true } }],
-    [
-      'chat',
-      'm',
-      undefined,
-      { metadata: { user_id: 'a b' } },
-      { user: expect.stringMatching(/^user_\w{11}$/) },
-    ],
+    ['chat', 'm', undefined, { metadata: { user_id: 'a b' } }, { user: expect.stringMatching(/^user_\w{11}$/) }],
     [
       'chat',
       'm',
@@ -165,13 +130,7 @@ describe('wire 40: settings', () => {
       { output_format: { type: 'json_schema', schema: { a: 1 } } },
       { response_format: { type: 'json_schema', json_schema: { name: 'reply', schema: { a: 1 } } } },
     ],
-    [
-      'chat',
-      'm',
-      undefined,
-      { tools: [], tool_choice: { type: 'any' } },
-      { tools: undefined, tool_choice: undefined },
-    ],
+    ['chat', 'm', undefined, { tools: [], tool_choice: { type: 'any' } }, { tools: undefined, tool_choice: undefined }],
     [
       'responses',
       'gpt-4o',
@@ -195,13 +154,7 @@ describe('wire 40: settings', () => {
       { temperature: 0, ...effort('high') },
       { temperature: undefined, reasoning: { effort: 'high' }, include: ['reasoning.encrypted_content'] },
     ],
-    [
-      'responses',
-      'gpt-5.4',
-      undefined,
-      { thinking: { type: 'adaptive' } },
-      { reasoning: { summary: 'auto' } },
-    ],
+    ['responses', 'gpt-5.4', undefined, { thinking: { type: 'adaptive' } }, { reasoning: { summary: 'auto' } }],
     ['responses', 'gpt-5.4', undefined, off, { reasoning: { effort: 'none' } }],
     [
       'responses',
@@ -440,26 +393,17 @@ describe('messages in Chat Completions', () => {
   })
 })
 
-it.each(['chat', 'responses'] as const)(
-  'wire 39: %s gets the same bytes twice, and a longer conversation begins with the shorter',
-  async (api) => {
-    const vendor = await openVendor({ body: DONE[api] })
-    const upstream = upstreamFor(api, vendor.url)
-    const short = {
-      model: 'm',
-      max_tokens: 9,
-      system: 'S',
-      tools: [tool('read')],
-      messages: [user(text('x')), assistant(use('a')), user(result('a', [image]))],
-    }
-    for (const more of [[], [], [assistant(text('y')), user(text('z'))]])
-      await sample(upstream, { ...short, messages: [...short.messages, ...more] })
-    const [first, second, longer] = vendor.sent.map(({ json }) => json)
-    expect(second).toBe(first)
-    const end = first!.lastIndexOf(']')
-    expect(longer!.startsWith(first!.slice(0, api === 'chat' ? end : first!.indexOf('],"store"')))).toBe(true)
-  },
-)
+// biome-ignore format: a table, as few lines to a row as it takes
+it.each(['chat', 'responses'] as const)('wire 39: %s gets the same bytes twice, and a longer conversation begins with the shorter', async (api) => {
+  const vendor = await openVendor({ body: DONE[api] })
+  const upstream = upstreamFor(api, vendor.url)
+  const short = { model: 'm', max_tokens: 9, system: 'S', tools: [tool('read')], messages: [user(text('x')), assistant(use('a')), user(result('a', [image]))] }
+  for (const more of [[], [], [assistant(text('y')), user(text('z'))]]) await sample(upstream, { ...short, messages: [...short.messages, ...more] })
+  const [first, second, longer] = vendor.sent.map(({ json }) => json)
+  expect(second).toBe(first)
+  const end = first!.lastIndexOf(']')
+  expect(longer!.startsWith(first!.slice(0, api === 'chat' ? end : first!.indexOf('],"store"')))).toBe(true)
+})
 
 describe('messages in Responses', () => {
   it('are items, with outputs of every kind', async () => {
@@ -819,6 +763,7 @@ it('a client of Chat Completions keeps its own settings and definitions in front
 })
 
 describe('connections', () => {
+  // biome-ignore format: a table, as few lines to a row as it takes
   it.each<[Api, Loose, Loose, Loose]>([
     ['chat', {}, { 'x-api-key': 'k' }, { authorization: 'Bearer k' }],
     ['chat', { key: 'up' }, { authorization: 'Bearer own' }, { authorization: 'Bearer up' }],
@@ -826,39 +771,19 @@ describe('connections', () => {
     [
       'responses',
       {},
-      {
-        authorization: 'Bearer own',
-        traceparent: '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01',
-        tracestate: 's',
-      },
+      { authorization: 'Bearer own', traceparent: '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01', tracestate: 's' },
       { authorization: 'Bearer own', traceparent: expect.any(String), tracestate: 's' },
     ],
     ['responses', {}, { traceparent: 'x', tracestate: 's' }, {}],
     ['messages', {}, { 'x-api-key': 'k' }, { 'x-api-key': 'k' }],
-    [
-      'messages',
-      { key: 'up' },
-      { authorization: 'Bearer own' },
-      { 'x-api-key': 'up', authorization: 'Bearer up' },
-    ],
+    ['messages', { key: 'up' }, { authorization: 'Bearer own' }, { 'x-api-key': 'up', authorization: 'Bearer up' }],
     ['messages', { keyOtherwise: 'else' }, {}, { 'x-api-key': 'else', authorization: 'Bearer else' }],
     ['messages', { keyOtherwise: 'else' }, { 'x-api-key': 'k' }, { 'x-api-key': 'k' }],
   ])('%s with %j and %j', async (api, options, headers, expected) => {
     const vendor = await openVendor({ body: DONE[api] })
     await sample(upstreamFor(api, vendor.url, options), { model: 'm', messages: [] }, { headers })
-    const {
-      authorization,
-      'x-api-key': key,
-      traceparent,
-      tracestate,
-      'x-other': other,
-      'anthropic-version': version,
-    } = vendor.sent[0]!.headers
-    expect(
-      JSON.parse(
-        JSON.stringify({ authorization, 'x-api-key': key, traceparent, tracestate, other, version }),
-      ),
-    ).toEqual(expected)
+    const { authorization, 'x-api-key': key, traceparent, tracestate, 'x-other': other, 'anthropic-version': version } = vendor.sent[0]!.headers
+    expect(JSON.parse(JSON.stringify({ authorization, 'x-api-key': key, traceparent, tracestate, other, version }))).toEqual(expected)
   })
 
   it.each(['', '/', '/v1', '/v1//', '/x/v1'])(
