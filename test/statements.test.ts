@@ -5,7 +5,7 @@ import { namesIn, readFiles, statementsPage, type TextFile } from '../scripts/st
 
 const tagged = namesIn(readFiles('src'), 'tags')
 const titled = namesIn(readFiles('test'), 'titles')
-const list = readFileSync(new URL('../docs/statements.md', import.meta.url), 'utf8')
+const list = readFileSync(new URL('./statements.md', import.meta.url), 'utf8')
 
 describe('the numbers of statements', () => {
   it('are in a source file and in the title of a test, or in neither', () => {
@@ -14,7 +14,7 @@ describe('the numbers of statements', () => {
     expect([...titled.keys()].filter((number) => !tagged.has(number))).toEqual([])
   })
 
-  it('are those of docs/statements.md', () => {
+  it('are those of test/statements.md', () => {
     const listed = [...list.matchAll(/^- \*\*([^*]+)\*\*/gm)].map(([, number]) => number)
     expect(new Set(listed)).toEqual(new Set(tagged.keys()))
     expect(new Set(listed).size).toBe(listed.length)
