@@ -125,6 +125,7 @@ const setups: readonly (readonly [string, ShelfOptions, string])[] = [
   ['an old model', {}, OLD_MODEL],
   ['a listener', { trace: () => {} }, MODEL],
   ['auto', { toolSearch: 'auto:1' }, MODEL],
+  ['a breakpoint of ours', { cacheControl: { type: 'ephemeral' } }, MODEL],
 ]
 
 describe.each(setups)('L4 with %s', (_, options, model) => {

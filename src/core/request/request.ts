@@ -1,5 +1,6 @@
 // Assembles a request from its parts, and removes what must not be sent, wherever it comes from (M1, N1).
 // Implements M1, Q2, Q4, Q6, Q9, A1, N1.
+import { isFields } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 import { additionBeta, searchBetas } from '../gate/index.ts'
 import { countMarks, MAX_MARKS } from '../oracle/checks/index.ts'
@@ -122,7 +123,7 @@ function ahead(content: string): Message {
  */
 function withBreakpoints(
   tools: readonly Definition[],
-  rest: { readonly [field: string]: unknown },
+  rest: { readonly messages: readonly Message[]; readonly [field: string]: unknown },
   { settings, pool }: Context,
 ): readonly Definition[] {
   const own = tools.map((tool) => {
@@ -132,7 +133,22 @@ function withBreakpoints(
   const { cacheControl } = settings
   const last = cacheControl ? own.findLastIndex(({ defer_loading }) => defer_loading !== true) : -1
   const marked = own.map((tool, index) => (index === last ? { ...tool, cache_control: cacheControl } : tool))
-  return last < 0 || countMarks({ ...rest, tools: marked }) <= MAX_MARKS ? marked : own
+  if (last < 0) return own
+  // The last message stays, because a breakpoint of the request as a whole counts on its last block.
+  const messages = rest.messages.filter(
+    (message, index, { length }) => index === length - 1 || isMarked(message),
+  )
+  return countMarks({ ...rest, messages, tools: marked }) <= MAX_MARKS ? marked : own
+}
+
+/** Messages without a breakpoint. */
+const unmarked = new WeakSet<Message>()
+
+function isMarked(message: Message): boolean {
+  if (unmarked.has(message)) return false
+  if (countMarks({ messages: [message] }) > 0) return true
+  if (isFields(message)) unmarked.add(message)
+  return false
 }
 
 /** Drops a `tool_choice` that forces the search tool (Q6). Warns if the model refuses forced choices. */
