@@ -1,13 +1,21 @@
 // Answers `initialize` for the gateway before the SDK and the host are loaded, because it needs neither.
-
 import type { Readable, Writable } from 'node:stream'
-import { type Fields, isFields, toJson } from '../../lib/index.ts'
-import type { KnownServer } from '../types.ts'
-import { extensionsOf } from './extensions.ts'
-import { joinInstructions } from './instructions.ts'
+import {
+  aboutChanges,
+  CALL_TOOL,
+  callToolInput,
+  cleanText,
+  type Fields,
+  isFields,
+  oneLine,
+  SEARCH_TOOL,
+  toJson,
+} from '../../lib/index.ts'
+import { isReservedKey } from '../protocol/index.ts'
+import type { KnownServer, ServerStatus } from '../types.ts'
 
 /** The gateway's `initialize` result. */
-export type Greeting = {
+type Greeting = {
   readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
   readonly capabilities: Fields
   readonly instructions: string
@@ -142,4 +150,142 @@ function requestIn(line: string): InitializeRequest | undefined {
   } catch {
     return undefined // Not a request: the SDK reports that.
   }
+}
+
+/** The MCP Apps extension, with which servers show pages to the user. */
+export const PAGES = 'io.modelcontextprotocol/ui'
+
+/** Merges the extensions that servers declare; if two declare the same one, the first wins. */
+function extensionsOf(servers: readonly KnownServer[]): Fields {
+  const declared = servers.flatMap(({ state, capabilities }) =>
+    state === 'disabled' ? [] : Object.entries(passableExtensions(capabilities.extensions)),
+  )
+  return Object.fromEntries(declared.reverse())
+}
+
+/**
+ * Returns vendor extensions and MCP Apps. Other MCP extensions define requests of their own or concern a single
+ * connection.
+ */
+export function passableExtensions(extensions: unknown): Fields {
+  if (typeof extensions !== 'object' || extensions === null || Array.isArray(extensions)) return {}
+  const passable = Object.entries(extensions).filter(([name]) => name === PAGES || !isReservedKey(name))
+  return Object.fromEntries(passable.slice(0, MAX_EXTENSIONS))
+}
+
+const MAX_EXTENSIONS = 50
+
+/** What instructions say about a server. */
+type ServerDescription = {
+  readonly name: string
+  readonly description: string | undefined
+  readonly instructions: string | undefined
+  /** What of it changed since the user accepted it. */
+  readonly changes?: ServerStatus['changes']
+}
+
+const CUT = '… [cut]'
+
+/** Says that there is nothing to search, and what the user can do about it. */
+export function aboutNoServers(hint = ''): string {
+  return `No service is configured yet, so ${SEARCH_TOOL} finds nothing. ${hint}`.trimEnd()
+}
+
+/**
+ * Writes the instructions for a client's model.
+ *
+ * @param hint - What the user can do while there is no server.
+ */
+export function joinInstructions(
+  servers: readonly ServerDescription[],
+  budget: number,
+  hint?: string,
+): string {
+  if (servers.length === 0) return cut(aboutNoServers(hint), budget)
+  const head = `The tools of these services are behind ${SEARCH_TOOL}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
+  const speaking = servers.filter(({ instructions }) => instructions?.trim())
+  const changes = aboutChanges(servers)
+  const parts = [cut(changes ? `${head} ${changes}` : head, budget)]
+  let left = budget - parts[0]!.length
+  speaking.forEach(({ name, instructions }, index) => {
+    const share = Math.floor(left / (speaking.length - index))
+    const whole = `\n\n## ${oneLine(name, 60)}\n${cleanText(instructions!).trim()}`
+    const part = cut(whole, share)
+    if (part !== whole && part.length < MIN_EXCERPT_LENGTH) return
+    parts.push(part)
+    left -= part.length
+  })
+  return parts.join('')
+}
+
+/** Shortest useful excerpt of a text, in characters. */
+const MIN_EXCERPT_LENGTH = 80
+
+function line({ name, description }: ServerDescription): string {
+  return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
+}
+
+/** A high surrogate at the end of a cut text. */
+const HALF = /[\uD800-\uDBFF]$/
+
+function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  if (maxLength <= CUT.length) return ''
+  return text.slice(0, maxLength - CUT.length).replace(HALF, '') + CUT
+}
+
+/** How found tools reach the client: on its list, or through CallTool. */
+export type ListingMode = 'list' | 'bridge'
+
+/** A tool of the gateway itself, as clients list it. */
+export type OwnTool = {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: { readonly type: 'object'; readonly [field: string]: unknown }
+  readonly annotations: { readonly [hint: string]: boolean }
+  readonly _meta: { readonly [key: string]: unknown }
+}
+
+/** Makes Claude Code show the tool at once; otherwise it would defer the only way to find the others. */
+export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
+
+const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
+  list: 'What is found is added to your tool list; call it by its name from then on.',
+  bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL_TOOL}.`,
+}
+
+/** Returns the search tool. Its text names the configured servers, so that it does not change with their state. */
+export function gatewaySearchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
+  return {
+    name: SEARCH_TOOL,
+    title: 'Search tools',
+    description: `Finds tools of the connected services: ${servers.map((name) => oneLine(name, 60)).join(', ') || 'none yet'}. Only a few tools are listed; all others are found here. Search before you say that something cannot be done. ${AFTERWARDS[mode]}
+
+Query forms:
+- "slack send message": keywords; name the service, the action and the object. Returns up to max_results best matches.
+- "+github issue": tools that have "github", ranked by the other words.
+- "select:github__create_issue,github__get_issue": exactly these tools, by name, with their whole definitions.
+Fetch all the tools that a step needs in one search.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'Keywords, "+required words", or "select:" with exact names.' },
+        max_results: { type: 'number', description: 'How many tools at most; 5 if left out.' },
+      },
+      required: ['query'],
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    _meta: ALWAYS_LOAD,
+  }
+}
+
+/** The tool that calls a found tool. */
+export const gatewayCallTool: OwnTool = {
+  name: CALL_TOOL,
+  title: 'Call a found tool',
+  description: `Calls a tool whose definition ${SEARCH_TOOL} has returned.`,
+  inputSchema: callToolInput(`The full name, as ${SEARCH_TOOL} gives it.`),
+  annotations: { readOnlyHint: false, openWorldHint: true },
+  _meta: ALWAYS_LOAD,
 }

@@ -1,12 +1,17 @@
 // Exports of mcp/greeting for other folders.
 
-export { PAGES, passableExtensions } from './extensions.ts'
-export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'
-export { aboutNoServers, joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
+  aboutNoServers,
+  answerInitialize,
+  type GreetingOptions,
   gatewayCallTool,
   gatewaySearchTool,
+  greetingFor,
+  type InitializeRequest,
+  joinInstructions,
   type ListingMode,
   type OwnTool,
-} from './own-tools.ts'
+  PAGES,
+  passableExtensions,
+} from './greeting.ts'
