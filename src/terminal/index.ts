@@ -1,20 +1,26 @@
 // Exports of terminal for other folders.
 
-export { colour } from './colour.ts'
-export { count, counted, duration, harmlessData, linesOf, percent, printableLine } from './format.ts'
 export {
+  colour,
   columnsOf,
+  count,
+  counted,
   createPen,
+  duration,
   fit,
   fitMiddle,
+  harmlessData,
   type Look,
+  linesOf,
   type Pen,
   padEnd,
   padStart,
+  percent,
+  printable,
+  printableLine,
   rowStarts,
   wrap,
 } from './pen.ts'
-export { printable } from './printable.ts'
 export {
   beginningOf,
   endOf,
@@ -22,9 +28,9 @@ export {
   harmless,
   lastRows,
   rowsOf,
+  table,
   usable,
   visible,
   widthOf,
   wrapLines,
-} from './rows.ts'
-export { table } from './table.ts'
+} from './table.ts'

@@ -1,19 +1,164 @@
-// Answers a search call with its tool_result. Whatever the query is, the model can act on the answer (S8–S16).
+// Answers a search call: waits for servers that still connect, searches, and tells what was found, what is missing and which
+// skills fit.
 // Implements S1, S8, S12, S13, S16, S17.
-import { aboutChanges, oneLine } from '../../lib/index.ts'
-import { capabilityOf, wireInUse } from '../gate/index.ts'
+import { aboutChanges, oneLine, splitName } from '../../lib/index.ts'
+import { capabilityOf, isConnecting, wireInUse } from '../gate/index.ts'
 import { refuse, searchNote, textResult } from '../history/index.ts'
-import type { Settings } from '../options.ts'
+import type { Settings, Timer } from '../options.ts'
 import { keepFound } from '../request/index.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
-import { compactDefinition, fitTools } from '../tools/index.ts'
+import { compactDefinition, fitTools, partitionTools } from '../tools/index.ts'
 import type { Trace, TraceListener } from '../trace.ts'
 import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
-import { cleanQuery, isTooLong, MAX_QUERY_LENGTH, type QueryResult } from './query.ts'
-import { aboutRelated, findRelated, type RelatedItem } from './related.ts'
-import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
+import {
+  byExactName,
+  cleanQuery,
+  find,
+  fold,
+  isTooLong,
+  MAX_QUERY_LENGTH,
+  type QueryResult,
+  searchText,
+  selectedNames,
+  UNSPACED,
+} from './query.ts'
+
+/** A host whose tools may change while a search waits. */
+export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+
+/**
+ * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
+ * settled, at the latest after `pendingWaitMs`. A query that names a connecting server waits for that one.
+ */
+async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
+  const { settings } = live.host
+  const named = missingServers(live.host).filter((server) => namesServer(query, server))
+  let timer: Timer | undefined
+  let isOver = settings.timer === undefined
+  try {
+    while (true) {
+      const change = live.changed()
+      const { host } = live
+      const isEnough = isOver ? () => true : enoughFor(query, named, host)
+      if (isEnough) {
+        const found = await find(query, limit, partitionOf(host), settings)
+        if (isEnough(found)) return found
+      }
+      if (live.host.pool !== host.pool) continue
+      timer ??= settings.timer!(settings.pendingWaitMs)
+      isOver = await Promise.race([timer.over.then(() => true), change.then(() => false)])
+    }
+  } finally {
+    timer?.cancel()
+  }
+}
+
+/** Returns the tools that a search can find. */
+function partitionOf({ pool, servers, settings }: Host): ToolPartition {
+  return partitionTools(pool, servers, settings.isHidden)
+}
+
+/** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */
+function enoughFor(
+  query: string,
+  named: readonly string[],
+  host: Host,
+): ((found: QueryResult) => boolean) | undefined {
+  if (!isConnecting(host.servers)) return () => true
+  const missing = missingServers(host)
+  if (named.some((server) => missing.includes(server))) return undefined
+  if (missing.length === 0 || isNamed(query, partitionOf(host))) return ({ tools }) => tools.length > 0
+  return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
+}
+
+/** Returns servers that are still connecting and whose tools are unknown, also from an earlier run. */
+function missingServers({ pool, servers }: Host): string[] {
+  const known = new Set(pool.tools.map(({ server }) => server))
+  return [...servers].flatMap(([name, { state }]) => (state === 'pending' && !known.has(name) ? [name] : []))
+}
+
+/** Whether the query contains the server's name as whole words: "GitHub issues" and `github__list` name `github`. */
+function namesServer(query: string, server: string): boolean {
+  const name = spaced(server)
+  return name.trim() !== '' && spaced(query).includes(name)
+}
+
+function spaced(text: string): string {
+  return ` ${fold(text)
+    .split(/[^\p{L}\p{M}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .join(' ')} `
+}
+
+/** Whether a tool's name is the query, or contains every word of it. */
+function isNamed(query: string, partition: ToolPartition): boolean {
+  const selected = selectedNames(query)
+  if (selected) return selected.every((name) => byExactName(name, partition) !== undefined)
+  if (byExactName(query, partition)) return true
+  const words = query
+    .split(/\s+/u)
+    .map((word) => word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, ''))
+    .filter((word) => word !== '')
+  return words.length > 0 && partition.deferred.some((tool) => words.every((word) => hasInName(tool, word)))
+}
+
+function hasInName(tool: PoolTool, word: string): boolean {
+  const { parts, full } = searchText(tool)
+  const whole = full.split(/[\s_\-./]+/u)
+  const hasPart = (part: string) =>
+    parts.includes(part) || whole.includes(part) || (part.search(UNSPACED) >= 0 && full.includes(part))
+  return [fold(word).split(/[_\-./]+/u), splitName(word).map(fold)].some((spelling) =>
+    spelling.filter((part) => part !== '').every(hasPart),
+  )
+}
+
+/** Something that matches a search but is not a tool of the shelf, such as a skill. */
+export type RelatedItem = {
+  /** What it is, such as `skill`. */
+  readonly kind: string
+  /** The name by which the model refers to it. */
+  readonly name: string
+  /** What it is for; cut to one line in the answer. */
+  readonly description: string
+  /** What the model can do about it, such as `Read it with Skill.` */
+  readonly advice: string
+}
+
+/** Finds items other than tools that match a query: the option `related`. Best first; answers name the first three. */
+export type FindRelated = (
+  query: string,
+  tools: readonly PoolTool[],
+) => readonly RelatedItem[] | Promise<readonly RelatedItem[]>
+
+const MAX_NAMED = 3
+const MAX_NAME_LENGTH = 80
+const MAX_DESCRIPTION_LENGTH = 160
+const MAX_ADVICE_LENGTH = 300
+
+/** Calls the option `related`, except for searches by exact names. Returns nothing if it fails. */
+async function findRelated(
+  related: FindRelated | undefined,
+  query: string,
+  tools: readonly PoolTool[],
+): Promise<readonly RelatedItem[]> {
+  if (!related || selectedNames(query)) return []
+  try {
+    return (await related(query, tools)).slice(0, MAX_NAMED)
+  } catch {
+    return []
+  }
+}
+
+/** Lists the items, one line each; their texts are untrusted and cut. */
+function aboutRelated(items: readonly RelatedItem[]): string {
+  const lines = items.map(({ kind, name, description, advice }) => {
+    const about = `${oneLine(kind, MAX_NAME_LENGTH)} ${oneLine(name, MAX_NAME_LENGTH)}: ${oneLine(description, MAX_DESCRIPTION_LENGTH)}`
+    return `- ${about} (${oneLine(advice, MAX_ADVICE_LENGTH)})`
+  })
+  return lines.length > 0 ? ['Beside your tools, these fit:', ...lines].join('\n') : ''
+}
 
 const MAX_RESULTS = 50
 const MAX_UNKNOWN = 10

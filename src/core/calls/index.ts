@@ -2,30 +2,34 @@
 
 export {
   answerSearch,
+  type FindRelated,
+  type LiveHost,
+  type RelatedItem,
   type SearchOptions,
   type SearchOutcome,
   searchTools,
   type UnsearchedServer,
 } from './answer.ts'
 export {
+  answerRead,
   BATCH_TOOL,
   type BatchCall,
-  type BatchResult,
-  type BatchSteps,
   batchContent,
+  type CallOutcome,
+  type CallSubject,
+  type Content,
   callToolsTool,
+  checkCall,
   createQueue,
+  type Execute,
+  type ResolvedCall,
+  type RunOptions,
   readBatch,
+  resolveCall,
+  resultEvent,
   runBatch,
-} from './batch.ts'
-export { type CallOutcome, type CallSubject, resultEvent } from './call-events.ts'
-export { checkCall, type ResolvedCall, resolveCall } from './check.ts'
-export { classicRank } from './classic.ts'
-export { cleanQuery, find } from './query.ts'
-export type { Hit, Rank, Ranking } from './rank.ts'
-export type { FindRelated, RelatedItem } from './related.ts'
-export { type Content, toolResult } from './result.ts'
-export { type Execute, type RunOptions, runCall } from './run.ts'
-export { searchText } from './search-text.ts'
-export { answerRead, shelveResult } from './shelve-result.ts'
-export type { LiveHost } from './wait.ts'
+  runCall,
+  shelveResult,
+  toolResult,
+} from './calls.ts'
+export { classicRank, cleanQuery, find, type Hit, type Rank, type Ranking, searchText } from './query.ts'

@@ -1,15 +1,144 @@
-// Interprets the forms of a query (S1–S4). Rankers get only words, so the forms work with all of them.
-// Implements S1, S2, S3, S4, S7, S10, S12.
-
-import { closestNames, splitName } from '../../lib/index.ts'
+// Interprets the forms of a query (S1–S4) over the searchable text of tools, and ranks words as Claude Code does (S6). Rankers
+// get only words, so the forms work with all of them.
+// Implements H5, S1, S2, S3, S4, S6, S7, S10, S12, S14, S15.
+import { closestNames, fullName, splitName } from '../../lib/index.ts'
 import type { Pause } from '../options.ts'
 import type { PoolTool, ToolPartition } from '../types.ts'
-import { classicRank } from './classic.ts'
-import type { Rank, Ranking } from './rank.ts'
-import { fold, searchText, wordPattern } from './search-text.ts'
+
+/** Returns a pattern for a whole word; in scripts without spaces, for any occurrence. */
+function wordPattern(term: string): RegExp {
+  const escaped = term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  if (new RegExp(UNSPACED.source, 'u').test(term)) return new RegExp(escaped, 'u')
+  return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}_])${escaped}(?![\\p{L}\\p{M}\\p{N}_])`, 'u')
+}
+
+/** The searchable text of a tool, built once per tool (S15). */
+type SearchText = {
+  readonly parts: readonly string[]
+  readonly full: string
+  readonly hint: string
+  readonly description: string
+}
+
+const texts = new WeakMap<PoolTool, SearchText>()
+
+/** Returns the searchable text of a tool, cached per tool. */
+export function searchText(entry: PoolTool): SearchText {
+  let text = texts.get(entry)
+  if (!text) {
+    text = {
+      parts: [...new Set([entry.name, entry.original, entry.server ?? ''].flatMap(splitName).map(fold))],
+      full: fold(fullName(entry.name)),
+      hint: fold(entry.hint),
+      description: fold(String(entry.tool.description ?? '')),
+    }
+    texts.set(entry, text)
+  }
+  return text
+}
+
+const MAX_TEXT_LENGTH = 16_384
+
+/** Normalises case, accents and width. Reads only the start of a long text, to bound the work. */
+export function fold(text: string): string {
+  const start = text.slice(0, MAX_TEXT_LENGTH)
+  if (isAscii(start)) return start.toLowerCase()
+  return start
+    .replace(/(\p{M}{4})\p{M}+/gu, '$1')
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]+/g, '')
+    .toLowerCase()
+    .normalize('NFC')
+}
+
+function isAscii(text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false
+  return true
+}
+
+/** Scripts without spaces between words, or with endings attached to them: matched by pairs of characters (S14). */
+export const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/gu
+
+/** A tool that matches a query; the higher the score, the better. */
+export type Hit = { readonly tool: PoolTool; readonly score: number }
+
+/** What a ranker returns. */
+export type Ranking = {
+  /** Best first, at most as many as asked for. */
+  readonly hits: readonly Hit[]
+  /** How many tools matched in total. */
+  readonly matched: number
+  /** How many tools could not be ranked because they are not indexed yet. Default: 0. */
+  readonly unread?: number
+  /** The ranker's name, for events. */
+  readonly ranker?: string
+}
+
+/**
+ * A ranker: orders tools by how well they fit a query. The same tools and query must give the same ranking; ties keep the
+ * tools' order.
+ *
+ * @example
+ * const byName: Rank = (tools, query, limit) => {
+ *   const hits = tools.filter(({ name }) => name.includes(query)).map((tool) => ({ tool, score: 1 }))
+ *   return { hits: hits.slice(0, limit), matched: hits.length }
+ * }
+ */
+export type Rank = (tools: readonly PoolTool[], query: string, limit: number) => Ranking | Promise<Ranking>
+
+const MAX_TERMS = 40
+
+/** Ranks as the first tool-search clients did: points per word for name, hint and description (S6). */
+export const classicRank: Rank = (tools, query, limit) => {
+  const terms = termsOf(query).slice(0, MAX_TERMS)
+  const hits: Hit[] = []
+  for (const tool of tools) {
+    const score = scoreOf(tool, terms)
+    if (score > 0) hits.push({ tool, score })
+  }
+  hits.sort((a, b) => b.score - a.score)
+  return { hits: hits.slice(0, limit), matched: hits.length, ranker: 'classic' }
+}
+
+/** A term with its pattern, compiled once per search. */
+type Term = { readonly text: string; readonly pattern: RegExp }
+
+/** Splits the query into words, also at the separators of names; ignores case, accents and width. */
+function termsOf(query: string): Term[] {
+  const words = fold(query).split(/[\s_\-./,;:!?"'`()[\]{}、。，；：！？]+/u)
+  const pieces = words.flatMap((word) => [
+    ...word.split(UNSPACED),
+    ...[...word.matchAll(UNSPACED)].flatMap(pairs),
+  ])
+  return [...new Set(pieces.filter((piece) => piece !== ''))].map((text) => ({
+    text,
+    pattern: wordPattern(text),
+  }))
+}
+
+function pairs([run]: RegExpMatchArray): string[] {
+  const characters = [...(run ?? '')]
+  if (characters.length <= 2) return [characters.join('')]
+  return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+}
+
+function scoreOf(entry: PoolTool, terms: readonly Term[]): number {
+  const { parts, full, hint, description } = searchText(entry)
+  const isMcp = entry.server !== undefined
+  let score = 0
+  for (const { text, pattern } of terms) {
+    if (parts.includes(text)) score += isMcp ? 12 : 10
+    else if (parts.some((part) => part.includes(text))) score += isMcp ? 6 : 5
+    else if (score === 0 && full.includes(text)) score += 3
+    if (hint !== '' && pattern.test(hint)) score += 4
+    if (pattern.test(description)) score += 2
+  }
+  return score
+}
 
 /** What a search needs besides the query. */
-export type Search = {
+type Search = {
   readonly rank: Rank
   readonly notify: (message: string) => void
   readonly pause?: Pause | undefined

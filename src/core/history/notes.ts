@@ -1,12 +1,44 @@
-// Writes and reads the notes that the shelf adds to a history; no other file knows their format.
+// Reads blocks of unknown shape, and writes and reads the notes that the shelf adds to a history; no other file knows their
+// format.
 //
 // A note is an API message with additional fields, or an additional field on a block; requests are sent without these
 // fields. Only the host can write fields, so a tool's output cannot forge a note. One note is plain text: the list of
 // tools that a search loaded, on wires without references. It counts only at the start of the result of our own search.
-// Implements S9, L1, A5, A8, C1.
+// Implements A5, A8, C1, L1, L3, S9.
+import type { AnnouncementStep, Block, Message, Origin, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
-import type { AnnouncementStep, Block, Message, Origin } from '../types.ts'
-import { isToolChange, messageBlocks } from './blocks.ts'
+/** Returns a message's blocks; a string becomes one text block, any other content none. */
+export function messageBlocks(message: Message | undefined): readonly Block[] {
+  const content = message?.content
+  if (typeof content === 'string') return content === '' ? [] : [textBlock(content)]
+  return Array.isArray(content) ? content.filter(isBlock) : []
+}
+
+/** Returns whether a value is a content block. */
+export function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null
+}
+
+/** Returns whether a message is a system message that adds or removes tools. */
+export function isToolChange(message: Message): boolean {
+  if (message?.role !== 'system') return false
+  return messageBlocks(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
+}
+
+/** Creates a text block. */
+export function textBlock(text: string): TextBlock {
+  return { type: 'text', text }
+}
+
+/** Answers a call with text. */
+export function textResult(call: ToolUse, text: string): ToolResult {
+  return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
+}
+
+/** Answers a call with an error. */
+export function refuse(call: ToolUse, text: string): ToolResult {
+  return { ...textResult(call, text), is_error: true }
+}
 
 /** Announces names to the model; appended when the deferred tools change (A2, A8). */
 export type DeltaNote = {

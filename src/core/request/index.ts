@@ -1,10 +1,25 @@
 // Exports of core/request for other folders.
 
-export { announce, reload } from './append-notes.ts'
-export { demandsOf } from './demands.ts'
-export { type NormalizedHistory, normalize } from './normalize.ts'
-export { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
-export { rewrite, type View } from './rewrite.ts'
-export { type BoundRequest, withValidThinking } from './thinking.ts'
-export { viewFor } from './view.ts'
-export { keepFound, openNames, shownBy, toolsFor } from './working.ts'
+export {
+  type BoundRequest,
+  demandsOf,
+  type NormalizedHistory,
+  normalize,
+  rewrite,
+  type View,
+  viewFor,
+  withValidThinking,
+} from './normalize.ts'
+export {
+  announce,
+  assemble,
+  betasFor,
+  keepFound,
+  type MessagesOf,
+  openNames,
+  type RequestToSend,
+  reload,
+  shownBy,
+  toolsFor,
+  withHostTools,
+} from './request.ts'

@@ -1,17 +1,22 @@
 // Exports of core/results for other folders.
 
-export { idIn } from './handle.ts'
-export { readShelved, shelveText } from './keep.ts'
-export { previewOf } from './preview.ts'
-export { type ReadInput, readPart } from './read.ts'
-export { readResultTool } from './read-tool.ts'
 export {
   aboutShelved,
   DEFAULT_BUDGET,
+  idIn,
   pageSizeFor,
+  previewOf,
   READ_TOOL,
-  type Replacement,
+  type ReadInput,
+  type ResultKind,
+  type ResultRecord,
+  type ResultSettings,
+  type ResultStore,
+  readPart,
+  readResultTool,
+  readShelved,
   replacementFor,
+  type ShelvedResult,
+  shelveText,
   unknownHandle,
-} from './shelve.ts'
-export type { ResultKind, ResultRecord, ResultSettings, ResultStore, ShelvedResult } from './types.ts'
+} from './results.ts'

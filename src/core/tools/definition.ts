@@ -1,11 +1,199 @@
-// Builds the definition that is sent from a tool of the host or of a server (Q9).
-// Implements Q9, H5.
-import { cleanText, cut, isFields, wellFormedJson } from '../../lib/index.ts'
+// Builds a tool's definition: cleans the texts of its server, gives arguments names that the API takes, and updates schemas of
+// older drafts.
+// Implements H5, Q9.
+import { cleanText, cleanValue, cut, type Fields, isFields, wellFormedJson } from '../../lib/index.ts'
+import { PROPERTY_NAME } from '../oracle/checks/index.ts'
+import {
+  areNames,
+  isOfKind,
+  isSchema,
+  KEYWORD_KINDS,
+  type KeywordKind,
+  MAX_SCHEMA_DEPTH,
+} from '../oracle/index.ts'
 import type { Definition, Tool } from '../types.ts'
-import { cleanTexts } from './clean-definition.ts'
-import { currentSchema } from './current-schema.ts'
-import { type ArgumentNames, sendableNames } from './property-names.ts'
 import { SHORTENED, shortenSchema } from './shorten.ts'
+
+/** Fields with prose; everything else in a definition is a name or a value. */
+const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])
+const MAX_DEPTH = 200
+
+/**
+ * Returns the same value, or a copy with clean prose. In names and values (`enum`, `default`, arguments) only tag
+ * characters and our own markup are changed, because calls must repeat everything else exactly.
+ */
+export function cleanTexts<Value>(value: Value): Value {
+  return clean(value, false, 0) as Value
+}
+
+function clean(value: unknown, isProse: boolean, depth: number): unknown {
+  if (typeof value === 'string') return isProse ? cleanText(value) : cleanValue(value)
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
+  return Array.isArray(value) ? cleanList(value, depth) : cleanObject(value, depth)
+}
+
+function cleanList(list: readonly unknown[], depth: number): readonly unknown[] {
+  const cleaned = list.map((item) => clean(item, false, depth + 1))
+  return cleaned.every((item, index) => item === list[index]) ? list : cleaned
+}
+
+function cleanObject(fields: object, depth: number): object {
+  let isChanged = false
+  const entries = Object.entries(fields).map(([key, value]) => {
+    const name = cleanValue(key)
+    const cleaned = clean(value, PROSE.has(key), depth + 1)
+    isChanged ||= name !== key || cleaned !== value
+    return [name, cleaned]
+  })
+  return isChanged ? Object.fromEntries(entries) : fields
+}
+
+/** Maps argument names as sent to the server's own names, where they differ. */
+type ArgumentNames = ReadonlyMap<string, string>
+
+const MAX_NAME_LENGTH = 64
+
+/** Returns the definition with valid argument names, and the mapping back; no `names` if nothing changed. */
+function sendableNames(definition: Definition): { definition: Definition; names?: ArgumentNames } {
+  const schema = fieldsOf(definition.input_schema)
+  const properties = fieldsOf(schema.properties)
+  const own = Object.keys(properties)
+  if (own.every((name) => PROPERTY_NAME.test(name))) return { definition }
+  const sent = spell(own)
+  const renamed = (fields: Fields) =>
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [sent.get(name) ?? name, value]))
+  const described = own.map((name) => [
+    name,
+    sent.has(name) ? withOwnName(properties[name], name) : properties[name],
+  ])
+  const { required, ...rest } = schema
+  const input_schema = {
+    ...rest,
+    properties: renamed(Object.fromEntries(described)),
+    ...(Array.isArray(required) ? { required: required.map((name) => sent.get(name) ?? name) } : {}),
+  }
+  const examples = Array.isArray(definition.input_examples)
+    ? {
+        input_examples: definition.input_examples.map((example) =>
+          isFields(example) ? renamed(example) : example,
+        ),
+      }
+    : {}
+  const names = new Map([...sent].map(([name, spelling]) => [spelling, name]))
+  return { definition: { ...definition, input_schema, ...examples }, names }
+}
+
+/** Translates the argument names of an input to the server's own. */
+export function withOwnNames(input: unknown, names: ArgumentNames | undefined): unknown {
+  if (!names || !isFields(input)) return input
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [names.get(name) ?? name, value]))
+}
+
+/** Replaces invalid characters by `_`, and numbers names that are then equal. */
+function spell(names: readonly string[]): Map<string, string> {
+  const taken = new Set(names.filter((name) => PROPERTY_NAME.test(name)))
+  const sent = new Map<string, string>()
+  for (const name of names) {
+    if (PROPERTY_NAME.test(name)) continue
+    const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, '_').slice(0, MAX_NAME_LENGTH) || '_'
+    let spelling = plain
+    for (let number = 2; taken.has(spelling); number++) {
+      const ending = `_${number}`
+      spelling = plain.slice(0, MAX_NAME_LENGTH - ending.length) + ending
+    }
+    taken.add(spelling)
+    sent.set(name, spelling)
+  }
+  return sent
+}
+
+/** Adds the server's own name to the description, because the changed one may be unclear. */
+function withOwnName(schema: unknown, name: string): unknown {
+  if (!isFields(schema)) return schema
+  const own = `(${JSON.stringify(name.slice(0, 100))})`
+  const { description } = schema
+  return { ...schema, description: typeof description === 'string' ? `${own} ${description}` : own }
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {}
+}
+
+/** Returns the same schema if it is valid; otherwise converts older drafts and drops invalid keywords. */
+function currentSchema(schema: unknown): unknown {
+  return isSchema(schema) ? schema : rewrite(schema, 0)
+}
+
+function rewrite(schema: unknown, depth: number): unknown {
+  if (typeof schema === 'boolean') return schema
+  if (depth > MAX_SCHEMA_DEPTH) return true
+  if (!isFields(schema)) return {}
+  const kept: Record<string, unknown> = {}
+  for (const [keyword, original] of Object.entries(modernise(schema))) {
+    const kind = KEYWORD_KINDS.get(keyword)
+    const value = kind ? rewriteValue(kind, original, depth + 1) : original
+    if (kind === undefined || isOfKind(kind, value)) set(kept, keyword, value)
+  }
+  return kept
+}
+
+/** Converts draft-07's lists of items and draft-04's exclusive limits. */
+function modernise(schema: Fields): Fields {
+  const { items, additionalItems, ...rest } = schema
+  const withItems = Array.isArray(items)
+    ? { ...rest, prefixItems: items, ...(additionalItems === undefined ? {} : { items: additionalItems }) }
+    : schema
+  return exclusive(exclusive(withItems, 'minimum', 'exclusiveMinimum'), 'maximum', 'exclusiveMaximum')
+}
+
+function exclusive(schema: Fields, limit: string, keyword: string): Fields {
+  if (schema[keyword] !== true) return schema
+  const { [limit]: value, ...rest } = schema
+  return { ...rest, [keyword]: value }
+}
+
+/** Converts the schemas inside a value; the caller drops a value that is still invalid. */
+function rewriteValue(kind: KeywordKind, value: unknown, depth: number): unknown {
+  switch (kind) {
+    case 'schema':
+      return isFields(value) ? rewrite(value, depth) : value
+    case 'schemas':
+      return Array.isArray(value) ? value.map((one) => rewrite(one, depth)) : value
+    case 'named schemas':
+      return mapFields(value, (one) => rewrite(one, depth))
+    case 'named dependencies':
+      return mapFields(value, (one) => (areNames(one) ? one : rewrite(one, depth)))
+    case 'named names':
+      return mapFields(value, names)
+    case 'names':
+      return Array.isArray(value) ? names(value) : value
+    case 'types':
+      return Array.isArray(value) ? types(value) : value
+    default:
+      return value
+  }
+}
+
+function names(value: unknown): readonly string[] {
+  const list = Array.isArray(value) ? value : []
+  return [...new Set(list.filter((name): name is string => typeof name === 'string'))]
+}
+
+function types(list: readonly unknown[]): readonly unknown[] {
+  return [...new Set(list)].filter((type) => isOfKind('types', type))
+}
+
+function mapFields(value: unknown, change: (value: unknown) => unknown): unknown {
+  if (!isFields(value)) return value
+  const kept: Record<string, unknown> = {}
+  for (const [name, one] of Object.entries(value)) set(kept, name, change(one))
+  return kept
+}
+
+/** Sets a field, even one called `__proto__`. */
+function set(fields: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
+}
 
 /** Fields of a tool that are not sent. */
 const OURS = new Set([
@@ -23,7 +211,7 @@ const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
 }
 
 /** A definition to send, and what had to be changed. */
-export type BuiltDefinition = {
+type BuiltDefinition = {
   readonly definition: Definition
   readonly json: string
   readonly warning?: string

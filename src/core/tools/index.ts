@@ -1,7 +1,7 @@
 // Exports of core/tools for other folders.
 
-export { cleanTexts } from './clean-definition.ts'
 export { compactDefinition } from './compact.ts'
+export { cleanTexts, withOwnNames } from './definition.ts'
 export { fitTools } from './fit.ts'
 export { listedNames, mcpName, serverOfName, slugsOf } from './names.ts'
 export {
@@ -13,4 +13,3 @@ export {
   undefer,
 } from './policy.ts'
 export { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
-export { withOwnNames } from './property-names.ts'

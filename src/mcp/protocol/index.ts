@@ -1,18 +1,26 @@
 // Exports of mcp/protocol for other folders.
 
-export { CallError, failureMessage, isAnswer, isUndelivered } from './call-error.ts'
-export { type ClientCall, callContext, currentCall } from './current-call.ts'
-export { lastLinesWithError } from './error-line.ts'
-export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
-export { headerFault } from './param-headers.ts'
 export {
+  CallError,
+  type ClientCall,
   type ConnectionFailure,
+  callContext,
   connectionFailure,
+  currentCall,
+  failureMessage,
+  headerFault,
+  isAnswer,
+  isForModel,
+  isForPages,
+  isReservedKey,
+  isUndelivered,
   type LoginHint,
+  lastLinesWithError,
   missingRights,
   ourFailure,
   PROCESS_ENDED_PREFIX,
+  passableMeta,
+  SessionError,
   withErrorLine,
-} from './reasons.ts'
-export { SessionError } from './session-error.ts'
-export { isForModel, isForPages } from './visibility.ts'
+  withPassableMeta,
+} from './protocol.ts'

@@ -1,10 +1,13 @@
 // Runs hosted searches within a reply. The client sees each as a `server_tool_use` with its result and sends both back.
-// Implements wire 22, 28.
+// Implements wire 17, 20, 21, 22, 23, 28.
 
-import type { TraceListener } from '../../core/index.ts'
-import { blocksOf, walkRequest } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { createHash } from 'node:crypto'
+import type { PoolTool, Rank, TraceListener } from '../../core/index.ts'
+import { blocksOf, changeIn, isDeferred, nameOf, walkRequest } from '../../core/oracle/index.ts'
+import { buildPool } from '../../core/tools/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { LimitError } from '../../users/index.ts'
+import { createRecent } from '../recent.ts'
 import {
   type ReplySearchOptions,
   type SearchCall,
@@ -12,16 +15,8 @@ import {
   withoutSearchTools,
 } from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
-import {
-  createHostedSearch,
-  type HostedRankers,
-  hostedNames,
-  type SearchContent,
-  searchError,
-} from './tools.ts'
 
-/** Options of `startHosted`. */
-export type HostedOptions = ReplySearchOptions & {
+type HostedOptions = ReplySearchOptions & {
   readonly rankers: HostedRankers
   readonly trace?: TraceListener | undefined
 }
@@ -121,4 +116,160 @@ function unansweredSearches(messages: readonly Fields[]): SearchCall[] {
         type === 'server_tool_use' && !answered.has(id) && textOf(name).startsWith('tool_search_tool_'),
     )
     .map(({ id, name, input }) => ({ id: textOf(id), name: textOf(name), input: fieldsOf(input) }))
+}
+
+const TYPE = /^tool_search_tool_(regex|bm25)(?:_20251119)?$/
+
+/** The two kinds of hosted search tools. */
+export type Variant = 'regex' | 'bm25'
+
+/** Returns which hosted search tool an entry of `tools` is; undefined for any other tool. */
+export function variantOf(tool: Fields): Variant | undefined {
+  return TYPE.exec(textOf(tool.type))?.[1] as Variant | undefined
+}
+
+/** Returns the names of a request's hosted search tools, deferred ones included. */
+function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string> {
+  return new Set(tools.filter((tool) => variantOf(tool) !== undefined).map(nameOf))
+}
+
+const RESULTS = 5
+/** The largest limit that the API takes. */
+const MAX_LIMIT = 10_000
+/** Most results of one search, whatever its limit: so many definitions fill a context. */
+const MAX_RESULTS = 50
+const MAX_QUERY_LENGTHS = { regex: 200, bm25: 500 }
+const MAX_CORPORA = 16
+const KEY = { regex: 'pattern', bm25: 'query' }
+
+/** Returns a hosted search tool as a plain tool definition. */
+export function plainSearchTool(variant: Variant): Fields {
+  const about = {
+    regex: 'A Python regular expression, matched without case, such as "get_.*_data" or "weather|forecast".',
+    bm25: 'Words for the service, the action and the object, such as "slack send message".',
+  }
+  return {
+    name: `tool_search_tool_${variant}`,
+    description: `Finds tools that are not in your list yet and loads them, so that they can be called. Searches the names, descriptions and arguments of all available tools. Search before you say that something cannot be done.`,
+    input_schema: {
+      type: 'object',
+      properties: {
+        [KEY[variant]]: {
+          type: 'string',
+          description: `${about[variant]} At most ${MAX_QUERY_LENGTHS[variant]} characters.`,
+        },
+        limit: { type: 'integer', description: `How many tools at most; ${RESULTS} if left out.` },
+      },
+      required: [KEY[variant]],
+    },
+  }
+}
+
+/** The API's error codes of searches. */
+type SearchErrorCode = 'invalid_tool_input' | 'unavailable' | 'too_many_requests' | 'execution_time_exceeded'
+
+/** The content of a `tool_search_tool_result`. */
+type SearchContent =
+  | {
+      type: 'tool_search_tool_search_result'
+      tool_references: { type: 'tool_reference'; tool_name: string }[]
+    }
+  | { type: 'tool_search_tool_result_error'; error_code: SearchErrorCode; error_message: string }
+
+/** A ranker for each kind of search. */
+export type HostedRankers = { readonly [variant in Variant]: Rank }
+
+/** Runs a hosted search; never throws. */
+type HostedSearch = (name: string, input: Fields) => Promise<SearchContent>
+
+/** Returns the search over the deferred tools of a request, which are read once. */
+function createHostedSearch(
+  request: MessagesRequest,
+  rankers: HostedRankers,
+  trace?: TraceListener,
+): HostedSearch {
+  let corpus: Corpus | undefined
+  const read = () => {
+    corpus ??= Promise.resolve(request).then(corpusOf)
+    return corpus
+  }
+  return (name, input) => searchHosted(read, name, input, rankers, trace)
+}
+
+/** The tools that a search can find; rejects if the request's tools are not valid. */
+type Corpus = Promise<readonly PoolTool[]>
+
+async function searchHosted(
+  read: () => Corpus,
+  name: string,
+  input: Fields,
+  rankers: HostedRankers,
+  trace?: TraceListener,
+): Promise<SearchContent> {
+  const variant: Variant = name.endsWith('regex') ? 'regex' : 'bm25'
+  const text = input[KEY[variant]]
+  const { limit = RESULTS } = input
+  if (typeof text !== 'string' || text.trim() === '')
+    return invalid(`${KEY[variant]}: a non-empty string is required`)
+  if (text.length > MAX_QUERY_LENGTHS[variant])
+    return invalid(
+      `${KEY[variant]}: at most ${MAX_QUERY_LENGTHS[variant]} characters are allowed, but it has ${text.length}`,
+    )
+  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_LIMIT)
+    return invalid(`limit: an integer from 1 to ${MAX_LIMIT} is required`)
+  try {
+    const corpus = await read()
+    const most = Math.min(Number(limit), MAX_RESULTS)
+    const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, most)
+    trace?.({
+      type: 'searched',
+      query: text,
+      matched,
+      ranker,
+      searchable: corpus.length,
+      refused: 0,
+      unsearched: [],
+      found: hits.map(({ tool }) => tool.name),
+      scores: hits.map(({ score }) => score),
+    })
+    const references = hits.map(({ tool }) => ({ type: 'tool_reference' as const, tool_name: tool.name }))
+    return { type: 'tool_search_tool_search_result', tool_references: references }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return variant === 'regex'
+      ? invalid(`Invalid regular expression pattern: ${reason}`)
+      : searchError('unavailable', reason)
+  }
+}
+
+/** Returns the result of a search that did not run. */
+function searchError(code: SearchErrorCode, message: string): SearchContent {
+  return { type: 'tool_search_tool_result_error', error_code: code, error_message: message }
+}
+
+function invalid(message: string): SearchContent {
+  return searchError('invalid_tool_input', message)
+}
+
+const corpora = createRecent<readonly PoolTool[]>(MAX_CORPORA)
+
+/** The request's deferred tools and those added by value. Returns the same list object for the same tools. */
+function corpusOf({ tools = [], messages }: MessagesRequest): readonly PoolTool[] {
+  const added = messages.flatMap(addedByValue)
+  const searchable = [...tools.filter((tool) => isDeferred(tool) && !variantOf(tool)), ...added]
+  const key = createHash('sha1').update(JSON.stringify(searchable)).digest('base64')
+  let corpus = corpora.get(key)
+  if (!corpus) {
+    const named = new Map(searchable.map((tool) => [nameOf(tool), { ...tool, name: nameOf(tool) }]))
+    const options = { descriptionLimit: 1, exactNames: true, reserved: [], warn: () => {} }
+    corpus = buildPool([...named.values()], options).tools
+    corpora.set(key, corpus)
+  }
+  return corpus
+}
+
+function addedByValue({ role, content }: Fields): Fields[] {
+  if (role !== 'system') return []
+  const definitions = listOf(content).map((block) => changeIn(fieldsOf(block))?.definition)
+  return definitions.filter((definition) => definition !== undefined)
 }

@@ -1,4 +1,3 @@
 // Exports of messages/hosted for other folders.
 
-export { type HostedOptions, startHosted } from './hosted-search.ts'
-export { type HostedRankers, plainSearchTool, type Variant, variantOf } from './tools.ts'
+export { type HostedRankers, plainSearchTool, startHosted, type Variant, variantOf } from './hosted-search.ts'
