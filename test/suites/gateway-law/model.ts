@@ -212,7 +212,7 @@ export function createModel(options: ModelOptions) {
       request.thinking?.type === 'enabled'
         ? [{ kind: 'think' as const }, ...(script[number] ?? [])]
         : script[number]
-    for (const bit of bits ?? []) content.push(...blockFor(bit, request, content))
+    for (const bit of says ? [] : (bits ?? [])) content.push(...blockFor(bit, request, content))
     // Thoughts alone, or at the end, are nothing that an API takes back.
     if (content.length === 0 || content.at(-1).type === 'thinking') content.push(blockOfText())
     const isCall = content.some(({ type }) => type === 'tool_use')

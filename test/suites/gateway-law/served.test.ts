@@ -1,0 +1,383 @@
+// What a gateway says of itself: its modes and why, what they save, its keys, metrics, records and events.
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import {
+  createMessagesMetrics,
+  createMessagesUpstream,
+  parseModeSetting,
+  type RequestRecord,
+  type Trace,
+  type Upstream,
+} from '../../doors.ts'
+import { assistant, text, user } from '../../support/blocks.ts'
+import { runs, seedOr } from '../../support/runs.ts'
+import type { Loose } from '../../support/talk.ts'
+import { open, play, post, wires } from './gateways.ts'
+import { callOf, createModel, loadedIn, toolFor } from './model.ts'
+import { recorder } from './recorder.ts'
+
+const SEND = 'mcp__mail__send'
+const tools = ['Read', SEND].map(toolFor)
+const asked = (more: Loose = {}): Loose => ({
+  ...{ model: 'claude-sonnet-5', max_tokens: 100, tools, messages: [user(text('go'))] },
+  ...more,
+})
+const KEY = 'a-secret-key-with-24-characters'
+const done = [text('Done.')]
+const says = () => done
+const BM25 = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
+const deferring = [BM25, toolFor('Read'), { ...toolFor(SEND), defer_loading: true }]
+const many = Array.from({ length: 150 }, (_, index) => toolFor(`tool_${index}`))
+
+describe('the decision', () => {
+  it.each<[string, Loose, Loose, string, string]>([
+    ['auto', {}, {}, 'off', 'the tools are few'],
+    [
+      'auto',
+      { contextWindow: 100 },
+      {},
+      'shelve',
+      'tools take 10 % of the window or more; native: asked for',
+    ],
+    ['auto:100', { contextWindow: 10 }, {}, 'off', 'auto:100 shelves nothing'],
+    [
+      'auto',
+      { maxTools: 128, wire: 'append' },
+      { tools: many },
+      'shelve',
+      'the upstream allows 128 tools at most; append',
+    ],
+    ['shelve', {}, {}, 'shelve', 'asked for; native: asked for'],
+    ['shelve', {}, { tools: [] }, 'off', 'there are no tools'],
+    ['shelve', {}, { tools: [toolFor('Read')] }, 'off', 'no tool can be deferred'],
+    ['shelve', {}, { tools: [...tools, toolFor('ToolSearch')] }, 'off', 'the client has its own ToolSearch'],
+    [
+      'shelve',
+      {},
+      { tools: [{ type: 'web_search_20250305', name: 'web_search' }, toolFor('web_search')] },
+      'off',
+      'the tools cannot be shelved: ',
+    ],
+    ['off', {}, {}, 'off', 'switched off'],
+    ['off', {}, { tools: deferring }, 'off', 'switched off'],
+    ['auto', {}, { tools: deferring }, 'emulate', 'the client defers; native: asked for'],
+    ['shelve', { wire: 'append' }, { tools: deferring }, 'emulate', 'the client defers; append: asked for'],
+    ['emulate', {}, {}, 'off', 'the client defers nothing'],
+  ])('%s with %j and %j is %s: %s', async (mode, options, more, expected, why) => {
+    const { ask } = await play({ mode, says, ...options })
+    const { headers, status } = await ask(asked(more))
+    const given = headers.get('x-toolshelf-why') ?? ''
+    expect([status === 200 || /ToolSearch|two|cannot/.test(why), headers.get('x-toolshelf-mode')]).toEqual([
+      true,
+      expected,
+    ])
+    expect(given.startsWith(why), given).toBe(true)
+  })
+
+  it('of a key holds for its requests; others choose by a header, if there is such a mode', async () => {
+    const setting = parseModeSetting('shelve')
+    const keys = [
+      { secret: 'fixed-key-with-24-characters', setting },
+      { secret: 'free-key-with-24-characters', setting, mayChoose: true },
+      { secret: 'plain-key-with-24-characters' },
+    ]
+    const { ask } = await play({ mode: 'off', says, keys })
+    const mode = async (key: string, chosen?: string) => {
+      const { status, headers, body } = await ask(asked(), {
+        'x-api-key': key,
+        ...(chosen ? { 'x-toolshelf-mode': chosen } : {}),
+      })
+      return status === 200 ? headers.get('x-toolshelf-mode') : `${status} ${body.error.message}`
+    }
+    expect(await mode('plain-key-with-24-characters')).toBe('off')
+    expect(await mode('plain-key-with-24-characters', 'shelve')).toBe('shelve')
+    expect(await mode('fixed-key-with-24-characters')).toBe('shelve')
+    expect(await mode('fixed-key-with-24-characters', 'shelve')).toBe('shelve')
+    expect(await mode('fixed-key-with-24-characters', 'off')).toMatch(
+      /^403 this key is fixed to the mode "shelve"/,
+    )
+    expect(await mode('free-key-with-24-characters', 'off')).toBe('off')
+    expect(await mode('free-key-with-24-characters', 'odd')).toMatch(
+      /^400 x-toolshelf-mode is "odd"; use auto, auto:N, emulate, shelve, off$/,
+    )
+    expect(await mode('wrong')).toMatch(/^401 missing or wrong key/)
+  })
+})
+
+describe('what is passed on', () => {
+  const OK = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    content: done,
+    stop_reason: 'end_turn',
+    usage: {},
+  }
+
+  it('keeps the headers that concern the upstream, and no other', async () => {
+    const { url, requests } = await recorder(OK)
+    const { url: gateway } = await open(createMessagesUpstream({ url }), {
+      mode: 'pass',
+      keys: [{ secret: KEY }],
+    })
+    const mine = { 'x-api-key': 'own', 'anthropic-beta': 'some-beta', 'x-kept': 'yes' }
+    const not = {
+      cookie: 'c',
+      'x-toolshelf-mode': 'pass',
+      'x-http-method': 'PUT',
+      'x-original-url': '/',
+      te: 'trailers',
+    }
+    expect(
+      (await post(gateway, asked(), { headers: { ...mine, ...not, 'x-toolshelf-key': KEY } })).status,
+    ).toBe(200)
+    expect(requests[0]?.headers).toMatchObject(mine)
+    for (const name of [...Object.keys(not), 'x-toolshelf-key'])
+      expect(requests[0]?.headers).not.toHaveProperty(name)
+  })
+
+  it('are models and what a rule names, nothing else', async () => {
+    const { url, requests } = await recorder(OK)
+    const { url: gateway } = await open(createMessagesUpstream({ url }), {
+      forward: ['GET /v1/files/*/content', 'POST /v1/batches'],
+    })
+    const asks = [
+      'GET models/a',
+      'GET models/.b.',
+      'GET models/a%2fb',
+      'GET files/x/content',
+      'GET files/x/contents',
+      'POST batches',
+      'GET batches',
+      'POST models/a',
+    ]
+    for (const line of asks) {
+      const [method = '', path = ''] = line.split(' ')
+      await post(gateway, {}, { method, path })
+    }
+    const passed = ['GET /v1/models/a', 'GET /v1/models/.b.', 'GET /v1/files/x/content', 'POST /v1/batches']
+    expect(requests.map(({ line }) => line)).toEqual(passed)
+    for (const rule of [
+      'GET /v2/x',
+      '/v1/x',
+      'GET v1/x',
+      'get /v1/x',
+      'GET /v1',
+      'GET /v1/a*',
+      'GET /v1/x y',
+    ])
+      await expect(open(createMessagesUpstream({ url }), { forward: [rule] })).rejects.toThrow(
+        `forward: "${rule}"`,
+      )
+  })
+})
+
+test('what the API itself would refuse, or this gateway cannot do, is refused with a reason', async () => {
+  const { ask, model } = await play({ mode: 'auto', says })
+  const refused = async (more: Loose) => (await ask(asked(more))).body.error.message
+  expect(await refused({ thread: { id: 'x' } })).toMatch(/does not store threads/)
+  expect(await refused({ tools: [{ ...toolFor('a'), defer_loading: true }] })).toMatch(/defer/)
+  expect(await refused({ tools: deferring, messages: [] })).toMatch(/at least one message/)
+  const removal = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'Read' } }
+  const messages = [user(text('go')), { role: 'system', content: [removal] }]
+  expect(await refused({ tools: deferring, messages })).toMatch(/Input tag/)
+  expect(model.samplings).toEqual([])
+})
+
+test('a tool that a message defines can be found and called where the client searches itself', async () => {
+  const addition = {
+    type: 'tool_addition',
+    tool: { type: 'tool_definition', definition: toolFor('late_one') },
+  }
+  const messages = [
+    user(text('go')),
+    assistant(text('Well.')),
+    user(text('and?')),
+    { role: 'system', content: [addition] },
+  ]
+  const { ask } = await play({
+    wire: 'append',
+    mode: 'emulate',
+    says: (request) => [callOf('toolu_1', 'late_one', request)],
+  })
+  const betas = { 'anthropic-beta': 'inline-tools-2026-09-15,mid-conversation-tool-changes-2026-07-01' }
+  const { body } = await ask(asked({ tools: deferring, messages }), betas)
+  expect(body.content?.at(-1), JSON.stringify(body)).toMatchObject({ type: 'tool_use', name: 'late_one' })
+})
+
+/** The model's usage counted exactly: three tokens a character, which no estimate of ours would come to. */
+function exactly(upstream: Upstream, inputs: number[], usageOf?: () => Loose): Upstream {
+  return {
+    ...upstream,
+    async sample(request, call) {
+      const sampled = await upstream.sample(request, call)
+      if ('refused' in sampled) return sampled
+      const { tools: given, messages, system } = JSON.parse(JSON.stringify(request))
+      const input_tokens = 3 * JSON.stringify([given ?? [], messages, system ?? '']).length
+      inputs.push(input_tokens)
+      const usage = usageOf?.() ?? { input_tokens }
+      async function* events(all: AsyncIterable<Loose>) {
+        for await (const event of all) {
+          if (event.type === 'message_start') yield { ...event, message: { ...event.message, usage } }
+          else yield event.type === 'message_delta' ? { ...event, usage: { output_tokens: 7 } } : event
+        }
+      }
+      return { ...sampled, events: events(sampled.events) }
+    },
+  }
+}
+
+describe('what is saved', () => {
+  const wordy = (index: number) => ({
+    ...toolFor(`mcp__g__make_${index}`),
+    description: 'It is long. '.repeat(20),
+  })
+  const finding = (request: Loose, target: string) => {
+    const find = {
+      type: 'tool_use',
+      id: `toolu_${request.messages.length}`,
+      name: 'ToolSearch',
+      input: { query: `select:${target}` },
+    }
+    return loadedIn(request).includes(target) ? [text('Done.')] : [find]
+  }
+
+  async function measure(wire: (typeof wires)[number], count: number, usage?: () => Loose, more: Loose = {}) {
+    const [inputs, records] = [[] as number[], [] as RequestRecord[]]
+    const api = wire === 'native' ? ('new' as const) : ('old' as const)
+    const model = createModel({ script: [], api, says: (request) => finding(request, 'mcp__g__make_1') })
+    const metrics = createMessagesMetrics()
+    const { url } = await open(exactly(model.upstream(wire), inputs, usage), {
+      mode: 'shelve',
+      metrics,
+      onDone: (one) => records.push(one),
+    })
+    const got = await post(
+      url,
+      asked({ tools: Array.from({ length: count }, (_, index) => wordy(index)), ...more }),
+    )
+    return { figures: records[0]?.outcome?.figures(), inputs, got, metrics: metrics.text() }
+  }
+
+  it.each(wires)('is what the model was not sent, to the token where it is counted (%s)', async (wire) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 2, max: 60 }), async (count) => {
+        const { figures, inputs } = await measure(wire, count)
+        expect(figures).toMatchObject({
+          isEstimated: false,
+          rounds: 2,
+          extraRoundTrips: 1,
+          searchOutputTokens: 7,
+        })
+        expect(figures?.tokensWith).toBe(inputs[0]! + inputs[1]!)
+        expect(figures?.tokensSaved).toBe(figures!.tokensWithout - figures!.tokensWith)
+        expect(Math.sign(figures!.tokensSaved)).toBe(
+          count < 8 ? -1 : count > 12 ? 1 : Math.sign(figures!.tokensSaved),
+        )
+      }),
+      { seed: seedOr(20261119), numRuns: runs(8) },
+    )
+  })
+
+  it('is the same in headers, metrics and records', async () => {
+    const { figures, got, metrics } = await measure('append', 20, undefined, { model: 'claude-sonnet-5-5' })
+    const header = (name: string) => got.headers.get(`x-toolshelf-${name}`)
+    expect([header('tokens-saved'), header('tokens-with')]).toEqual([
+      `${figures?.tokensSaved}`,
+      `${figures?.tokensWith}`,
+    ])
+    expect(header('dollars-saved')).toBe(figures?.dollarsSaved?.toFixed(6))
+    expect(metrics).toContain(`toolshelf_tokens_saved{mode="shelve"} ${figures?.tokensSaved}\n`)
+    expect(metrics).toContain('toolshelf_extra_round_trips_total{mode="shelve"} 1\n')
+  })
+
+  it.each([
+    [{}],
+    [{ input_tokens: -5000, cache_read_input_tokens: 900 }],
+    [{ input_tokens: '1000' }],
+    [{ input_tokens: 1e308, output_tokens: 1e308 }],
+    [{ input_tokens: [1000] }],
+    [{ input_tokens: 1000, cache_read_input_tokens: { toString: 1 } }],
+  ])('is estimated, and said to be, where usage counts nothing: %j', async (usage) => {
+    const { figures } = await measure('append', 20, () => usage, { model: 'claude-sonnet-5-5' })
+    expect(figures).toMatchObject({ isEstimated: true, rounds: 2 })
+    expect(figures).not.toHaveProperty('dollarsSaved')
+  })
+})
+
+test('requests of one conversation are events of one, with the client’s name and the tools that it sent', async () => {
+  const starts: Loose[] = []
+  const events: Trace[] = []
+  const openTrace = (start: Loose) => {
+    starts.push(start)
+    return Object.assign((event: Trace) => void events.push(event), { traceId: `${starts.length}` })
+  }
+  const find = { type: 'tool_use', id: 'toolu_s', name: 'ToolSearch', input: { query: 'mail' } }
+  const { ask } = await play({ says: (_, n) => (n === 0 ? [find] : done), openTrace: openTrace as never })
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const headers = { 'user-agent': 'claude-cli/2.1.0 (external)', traceparent }
+  const later = [user(text('go')), assistant(...done), user(text('And?'))]
+  await ask(asked(), headers)
+  await ask(asked({ messages: later }), headers)
+  await ask(asked({ messages: [user(text('something else'))] }), { 'user-agent': '(x)' })
+  await ask(asked({ messages: later }), { 'x-api-key': 'another' })
+  expect(starts.map(({ client }) => client?.name)).toEqual(['claude-cli', undefined, expect.anything()])
+  expect(starts[0]).toMatchObject({ client: { version: '2.1.0' }, traceparent })
+  const types = events.map(({ type }) => type)
+  expect(types.filter((type) => type === 'answered')).toHaveLength(4)
+  expect(events.find(({ type }) => type === 'loaded')).toMatchObject({ names: [SEND], by: 'search' })
+  expect(events.find(({ type }) => type === 'answered')).toMatchObject({
+    mode: 'shelve',
+    searches: 1,
+    rounds: 2,
+    toolsGiven: 2,
+  })
+})
+
+test('records say what failed, and why, and save nothing', async () => {
+  const records: RequestRecord[] = []
+  const refused = {
+    status: 529,
+    headers: {},
+    body: '{"type":"error","error":{"type":"overloaded_error","message":"too busy"}}',
+  }
+  const { ask } = await play({ says: () => ({ refused }), onDone: (one) => records.push(one) })
+  await ask(asked())
+  await ask(asked(), { 'x-toolshelf-mode': 'nonsense' })
+  await ask(asked(), {}, 'nothing')
+  expect(records.map(({ status, error, outcome }) => [status, error, outcome?.figures()])).toEqual([
+    [529, 'too busy', undefined],
+    [400, expect.stringContaining('x-toolshelf-mode is "nonsense"'), undefined],
+    [404, expect.stringContaining('no such endpoint'), undefined],
+  ])
+})
+
+test('wire 31 33 anyone may ask for its health; metrics need a key; others ask about models and tokens', async () => {
+  const keys = [{ secret: KEY }]
+  const readinessChecks = [
+    {
+      name: 'store',
+      check: async () => {
+        throw new Error('is gone')
+      },
+    },
+  ]
+  const { url } = await play({ says, keys, readinessChecks: readinessChecks as never })
+  const status = async (path: string, headers = {}) => (await fetch(`${url}${path}`, { headers })).status
+  expect([await status('/health'), await status('/api/hello'), await status('/ready')]).toEqual([
+    200, 200, 503,
+  ])
+  expect([await status('/metrics'), await status('/v1/models')]).toEqual([401, 401])
+  const key = { 'x-api-key': KEY }
+  expect([
+    await status('/metrics', key),
+    await status('/v1/models/some', { authorization: 'Bearer '.concat(KEY) }),
+  ]).toEqual([200, 200])
+  const models = await (
+    await fetch(`${url}/v1/models`, { headers: { authorization: 'Bearer '.concat(KEY) } })
+  ).json()
+  expect(JSON.stringify(models)).toContain('"id":"some"')
+  const { max_tokens: _, ...counted } = asked()
+  const { body, headers } = await post(url, counted, { path: 'messages/count_tokens', headers: key })
+  expect([body.input_tokens > 0, headers.get('x-toolshelf-estimate')]).toEqual([true, 'characters / 2.9'])
+})
