@@ -184,25 +184,76 @@ test('what the API itself would refuse, or this gateway cannot do, is refused wi
   expect(model.samplings).toEqual([])
 })
 
-test('a tool that a message defines can be found and called where the client searches itself', async () => {
+test('a tool that a message defines can be called, and a search beside it finds the others', async () => {
   const addition = {
     type: 'tool_addition',
     tool: { type: 'tool_definition', definition: toolFor('late_one') },
   }
-  const messages = [
-    user(text('go')),
-    assistant(text('Well.')),
-    user(text('and?')),
-    { role: 'system', content: [addition] },
-  ]
-  const { ask } = await play({
-    wire: 'append',
-    mode: 'emulate',
-    says: (request) => [callOf('toolu_1', 'late_one', request)],
-  })
+  const said = [user(text('go')), assistant(text('Well.')), user(text('and?'))]
+  const find = { type: 'tool_use', id: 'toolu_s', name: BM25.name, input: { query: 'mail send' } }
+  const call = (request: Loose, n: number) => (n === 0 ? [find] : [callOf('toolu_1', 'late_one', request)])
+  const { ask } = await play({ wire: 'append', mode: 'emulate', says: call })
   const betas = { 'anthropic-beta': 'inline-tools-2026-09-15,mid-conversation-tool-changes-2026-07-01' }
+  const messages = [...said, { role: 'system', content: [addition] }]
   const { body } = await ask(asked({ tools: deferring, messages }), betas)
-  expect(body.content?.at(-1), JSON.stringify(body)).toMatchObject({ type: 'tool_use', name: 'late_one' })
+  const [, found, called] = body.content
+  expect(found.content.tool_references).toMatchObject([{ tool_name: SEND }])
+  expect(called).toMatchObject({ type: 'tool_use', name: 'late_one' })
+})
+
+test('users are asked for their keys, and refused as their directory says', async () => {
+  const refusals: Loose = {
+    tsk_wrong: { status: 401, message: 'wrong' },
+    tsk_none: { status: 401, message: 'none', isWrongKey: true },
+    tsk_denied: { status: 403, message: 'denied' },
+    tsk_busy: { status: 429, message: 'busy', retryAfter: 9 },
+    tsk_down: { status: 503, message: 'down' },
+  }
+  const profile = {
+    name: 'ada',
+    servers: { allow: [], deny: [] },
+    tools: { allow: [], deny: [] },
+    limits: {},
+  }
+  const userOf = (mode?: string) => ({
+    id: 'ada',
+    uid: 'ada',
+    profile: mode ? { ...profile, mode } : profile,
+  })
+  const authenticate = async (token = 'tsk_none') => refusals[token] ?? userOf(token.split('_')[2])
+  const { ask } = await play({ mode: 'off', says, users: { authenticate, recall: () => undefined } as never })
+  const told = async (headers: Loose) => {
+    const { status, body, headers: given } = await ask(asked(), headers)
+    return [status, body.error?.message ?? given.get('x-toolshelf-mode')]
+  }
+  const odd = expect.stringContaining('the profile "ada" has the mode "odd", which does not exist')
+  for (const [token, expected] of [
+    ['tsk_wrong', [401, 'wrong']],
+    ['tsk_none', [401, expect.stringContaining('missing or wrong key')]],
+    ['tsk_denied', [403, 'denied']],
+    ['tsk_busy', [429, 'busy']],
+    ['tsk_down', [503, 'down']],
+    ['tsk_good', [200, 'off']],
+    ['tsk_mode_shelve', [200, 'shelve']],
+    ['tsk_mode_odd', [403, odd]],
+  ])
+    for (const header of ['x-toolshelf-key', 'x-api-key', 'authorization'])
+      expect(await told({ [header]: header === 'authorization' ? `bearer  ${token}` : token })).toEqual(
+        expected,
+      )
+})
+
+test('bodies are read as they are, and requests passed on only to an API that is the client’s', async () => {
+  const { ask } = await play({ mode: 'pass', says })
+  const { body, status } = await ask(asked())
+  expect([status, body.error.message]).toEqual([
+    400,
+    expect.stringContaining('its upstream does not serve /v1/messages'),
+  ])
+  const compressed = await ask(asked(), { 'content-encoding': 'gzip', 'x-toolshelf-mode': 'off' })
+  expect(compressed.body.error.message).toBe(
+    'content-encoding "gzip" is not supported; send the body uncompressed',
+  )
 })
 
 /** The model's usage counted exactly: three tokens a character, which no estimate of ours would come to. */
