@@ -10,6 +10,7 @@ import {
   type Upstream,
 } from '../../doors.ts'
 import { assistant, text, user } from '../../support/blocks.ts'
+import { counting, inputOf } from '../../support/exact-usage.ts'
 import { runs, seedOr } from '../../support/runs.ts'
 import type { Loose } from '../../support/talk.ts'
 import { open, play, post, wires } from './gateways.ts'
@@ -256,82 +257,90 @@ test('bodies are read as they are, and requests passed on only to an API that is
   )
 })
 
-/** The model's usage counted exactly: three tokens a character, which no estimate of ours would come to. */
-function exactly(upstream: Upstream, inputs: number[], usageOf?: () => Loose): Upstream {
-  return {
-    ...upstream,
-    async sample(request, call) {
-      const sampled = await upstream.sample(request, call)
-      if ('refused' in sampled) return sampled
-      const { tools: given, messages, system } = JSON.parse(JSON.stringify(request))
-      const input_tokens = 3 * JSON.stringify([given ?? [], messages, system ?? '']).length
-      inputs.push(input_tokens)
-      const usage = usageOf?.() ?? { input_tokens }
-      async function* events(all: AsyncIterable<Loose>) {
-        for await (const event of all) {
-          if (event.type === 'message_start') yield { ...event, message: { ...event.message, usage } }
-          else yield event.type === 'message_delta' ? { ...event, usage: { output_tokens: 7 } } : event
-        }
-      }
-      return { ...sampled, events: events(sampled.events) }
-    },
-  }
-}
-
 describe('what is saved', () => {
   const wordy = (index: number) => ({
     ...toolFor(`mcp__g__make_${index}`),
     description: 'It is long. '.repeat(20),
   })
-  const finding = (request: Loose, target: string) => {
+  const toolsOf = (count: number) => Array.from({ length: count }, (_, index) => wordy(index))
+  const use = (name: string) => user(text(`use ${name}`))
+
+  /** Calls the tool that the user names, once it is loaded, and is done when it ran. */
+  const obedient = (request: Loose, n: number) => {
+    const said = request.messages.findLastIndex(({ content }: Loose) =>
+      /use mcp__/.test(JSON.stringify(content)),
+    )
+    const name = /use (mcp__\w+)/.exec(JSON.stringify(request.messages[said]))?.[1] ?? ''
+    if (JSON.stringify(request.messages.slice(said)).includes(`${name} ran`)) return done
     const find = {
       type: 'tool_use',
-      id: `toolu_${request.messages.length}`,
+      id: `toolu_${n}`,
       name: 'ToolSearch',
-      input: { query: `select:${target}` },
+      input: { query: `select:${name}` },
     }
-    return loadedIn(request).includes(target) ? [text('Done.')] : [find]
+    return [loadedIn(request).includes(name) ? callOf(`toolu_${n}`, name, request) : find]
   }
 
-  async function measure(wire: (typeof wires)[number], count: number, usage?: () => Loose, more: Loose = {}) {
-    const [inputs, records] = [[] as number[], [] as RequestRecord[]]
-    const api = wire === 'native' ? ('new' as const) : ('old' as const)
-    const model = createModel({ script: [], api, says: (request) => finding(request, 'mcp__g__make_1') })
+  async function counted(wire: (typeof wires)[number], mode: string, usageOf?: () => Loose) {
+    const [usages, records] = [[] as Loose[], [] as RequestRecord[]]
+    const model = createModel({ script: [], api: wire === 'native' ? 'new' : 'old', says: obedient })
     const metrics = createMessagesMetrics()
-    const { url } = await open(exactly(model.upstream(wire), inputs, usage), {
-      mode: 'shelve',
+    const upstream = counting(model.upstream(wire) as never, usages, usageOf) as unknown as Upstream
+    const { url } = await open(upstream, { mode, metrics, onDone: (one) => records.push(one) })
+    return {
+      usages,
+      ask: (body: Loose) => post(url, body),
       metrics,
-      onDone: (one) => records.push(one),
-    })
-    const got = await post(
-      url,
-      asked({ tools: Array.from({ length: count }, (_, index) => wordy(index)), ...more }),
-    )
-    return { figures: records[0]?.outcome?.figures(), inputs, got, metrics: metrics.text() }
+      figures: () => records.map(({ outcome }) => outcome?.figures()),
+    }
   }
 
-  it.each(wires)('is what the model was not sent, to the token where it is counted (%s)', async (wire) => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 2, max: 60 }), async (count) => {
-        const { figures, inputs } = await measure(wire, count)
-        expect(figures).toMatchObject({
-          isEstimated: false,
-          rounds: 2,
-          extraRoundTrips: 1,
-          searchOutputTokens: 7,
-        })
-        expect(figures?.tokensWith).toBe(inputs[0]! + inputs[1]!)
-        expect(figures?.tokensSaved).toBe(figures!.tokensWithout - figures!.tokensWith)
-        expect(Math.sign(figures!.tokensSaved)).toBe(
-          count < 8 ? -1 : count > 12 ? 1 : Math.sign(figures!.tokensSaved),
-        )
-      }),
-      { seed: seedOr(20261119), numRuns: runs(8) },
-    )
+  async function measure(count: number, usageOf?: () => Loose, more: Loose = {}) {
+    const { ask, figures, metrics } = await counted('append', 'shelve', usageOf)
+    const got = await ask(asked({ tools: toolsOf(count), messages: [use('mcp__g__make_1')], ...more }))
+    return { figures: figures()[0], got, metrics: metrics.text() }
+  }
+
+  it.each(wires)('is the usage without tool search minus that with it, to the token (%s)', async (wire) => {
+    const uses = fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 4 })
+    const property = fc.asyncProperty(fc.integer({ min: 1, max: 12 }), uses, async (count, all) => {
+      const [shelving, plain] = [await counted(wire, 'shelve'), await counted(wire, 'off')]
+      const messages: Loose[] = []
+      for (const one of all) {
+        const name = `mcp__g__make_${one % count}`
+        messages.push(use(name))
+        for (let isOver = false; !isOver; ) {
+          const body = asked({ tools: toolsOf(count), messages })
+          const { content } = (await shelving.ask(body)).body
+          await plain.ask(body)
+          const calls = content.filter(({ type }: Loose) => type === 'tool_use')
+          messages.push(assistant(...content))
+          const results = calls.map(({ id }: Loose) => ({
+            type: 'tool_result',
+            tool_use_id: id,
+            content: `${name} ran`,
+          }))
+          isOver = calls.length === 0
+          if (!isOver) messages.push(user(...results))
+        }
+      }
+      const figures = shelving.figures()
+      const sum = (field: 'tokensWith' | 'tokensWithout' | 'tokensSaved' | 'extraRoundTrips') =>
+        figures.reduce((total, one) => total + (one?.[field] ?? Number.NaN), 0)
+      expect(figures.every((one) => one?.isEstimated === false)).toBe(true)
+      const [used, without] = [inputOf(shelving.usages), inputOf(plain.usages)]
+      expect([sum('tokensWith'), sum('tokensWithout'), sum('tokensSaved')]).toEqual([
+        used,
+        without,
+        without - used,
+      ])
+      expect(sum('extraRoundTrips')).toBe(shelving.usages.length - plain.usages.length)
+    })
+    await fc.assert(property, { seed: seedOr(20261119), numRuns: runs(12) })
   })
 
   it('is the same in headers, metrics and records', async () => {
-    const { figures, got, metrics } = await measure('append', 20, undefined, { model: 'claude-sonnet-5-5' })
+    const { figures, got, metrics } = await measure(20, undefined, { model: 'claude-sonnet-5-5' })
     const header = (name: string) => got.headers.get(`x-toolshelf-${name}`)
     expect([header('tokens-saved'), header('tokens-with')]).toEqual([
       `${figures?.tokensSaved}`,
@@ -350,7 +359,7 @@ describe('what is saved', () => {
     [{ input_tokens: [1000] }],
     [{ input_tokens: 1000, cache_read_input_tokens: { toString: 1 } }],
   ])('is estimated, and said to be, where usage counts nothing: %j', async (usage) => {
-    const { figures } = await measure('append', 20, () => usage, { model: 'claude-sonnet-5-5' })
+    const { figures } = await measure(20, () => usage, { model: 'claude-sonnet-5-5' })
     expect(figures).toMatchObject({ isEstimated: true, rounds: 2 })
     expect(figures).not.toHaveProperty('dollarsSaved')
   })
