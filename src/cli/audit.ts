@@ -30,22 +30,17 @@ type AuditOptions = {
   /** Keeps the newest events in memory if there is no file. */
   readonly isInspected?: boolean
   readonly notify: (message: string) => void
-  /** Loads the exporter of OpenTelemetry; replaceable in tests. */
-  readonly loadExporter?: () => Promise<TelemetryModule>
 }
 
 /** Opens what reads the events of a command; undefined if nothing does. */
 export function openAudit(
   settings: AuditSettings | undefined,
-  { secrets, isInspected = false, notify, loadExporter }: AuditOptions,
+  { secrets, isInspected = false, notify }: AuditOptions,
 ): Audit | undefined {
   const { redact, setServers } = createEventRedactor(secrets)
   const file = settings && openAuditFile(settings.file, { hasContent: settings.hasContent, notify, redact })
   const ring = !settings && isInspected ? createEventRing({ redact }) : undefined
-  const telemetry = loadTelemetry(
-    { version: version(), environment: process.env, redact, notify },
-    loadExporter,
-  )
+  const telemetry = loadTelemetry({ version: version(), environment: process.env, redact, notify })
   if (!file && !ring && !telemetry) return undefined
   const read = (record: TraceRecord) => {
     file?.write(record)
@@ -115,20 +110,12 @@ function endSoon(): void {
   setInterval(() => process.exitCode !== undefined && process.exit(), 50).unref()
 }
 
-/** The exports of `otel` that are used here. */
-type TelemetryModule = { readonly openTelemetry: (options: TelemetryOptions) => Telemetry }
-
-/**
- * Loads the exporter in the background; undefined if the environment does not ask for it. `load` is replaceable in tests.
- */
-export function loadTelemetry(
-  options: TelemetryOptions,
-  load: () => Promise<TelemetryModule> = () => import('../otel/index.ts'),
-): Telemetry | undefined {
+/** Loads the exporter in the background; undefined if the environment does not ask for it. */
+function loadTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (!isTelemetryOn(options.environment)) return undefined
   let waiting: TraceRecord[] = []
   let opened: Telemetry | undefined
-  const loaded = load().then(
+  const loaded = import('../otel/index.ts').then(
     ({ openTelemetry }) => {
       opened = openTelemetry(options)
       for (const record of waiting) opened.read(record)

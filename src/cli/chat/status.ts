@@ -28,7 +28,7 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
 }
 
 /** Returns what was saved, and the extra round trips; empty if the model was not asked. */
-export function savedParts(figures: Figures): string[] {
+function savedParts(figures: Figures): string[] {
   const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []
   const about = isEstimated ? 'about ' : ''

@@ -145,7 +145,7 @@ function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }
 }
 
 /** Adds the notice that the user stopped the turn. */
-export function addStoppedNotice(turn: TurnState): TurnState {
+function addStoppedNotice(turn: TurnState): TurnState {
   return noticed(turn, 'Stopped. The session continues.')
 }
 

@@ -206,7 +206,7 @@ const MAX_SIBLINGS = 100
 const NEW_LINE = 0x0a
 
 /** Opens a log. The file need not exist yet. Rejects if it cannot be read or is not a regular file. */
-export async function openLog(path: string): Promise<Log> {
+async function openLog(path: string): Promise<Log> {
   const log = new RotatedLog(path)
   await log.open()
   return log
@@ -413,7 +413,7 @@ export type LineSplitter = {
 }
 
 /** Creates a splitter for lines of at most this many bytes. */
-export function createByteLineSplitter(maxBytes: number): LineSplitter {
+function createByteLineSplitter(maxBytes: number): LineSplitter {
   let kept: Buffer[] = []
   let size = 0
   let dropped = 0

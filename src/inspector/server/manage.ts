@@ -171,7 +171,7 @@ async function write(target: string, edit: (text: string) => Promise<string>): P
 const CONTEXT = 3
 
 /** Returns the diff; empty if the texts are the same. */
-export function unifiedDiff(name: string, before: string, after: string): string {
+function unifiedDiff(name: string, before: string, after: string): string {
   if (before === after) return ''
   const [old, young] = [linesOf(before), linesOf(after)]
   const shortest = Math.min(old.length, young.length)

@@ -197,7 +197,7 @@ const MAX_TRIAL_MS = 3000
  * Returns the changes that help, best first.
  * @param count - Called before each try; throws if the reader may search no more.
  */
-export async function suggestChanges(
+async function suggestChanges(
   tools: readonly PoolTool[],
   query: string,
   expected: PoolTool,
@@ -310,7 +310,7 @@ function sentence(words: readonly string[]): string {
 export type TriedChange = { readonly hint?: string; readonly description?: string; readonly alias?: string }
 
 /** Returns the list with the tool changed; the same list if nothing changes. */
-export function withChange(
+function withChange(
   tools: readonly PoolTool[],
   tool: PoolTool | undefined,
   change: TriedChange,

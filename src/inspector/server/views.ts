@@ -156,7 +156,7 @@ function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
 const MAX_TEXT_LENGTH = 40_000
 
 /** Returns the change as the page shows it. */
-export function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
+function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
   const { kind, name, before, after, isWhole } = change
   return {
     kind,
