@@ -22,8 +22,16 @@ const ways = transports.flatMap((transport) =>
 )
 
 /** The text of a result, as an answer to the call itself. */
-const answerOf = async ({ desk }: Served, mode: string, name: string, input: object = {}): Promise<Loose> =>
-  mode === 'bridge' ? desk.call('CallTool', { name, arguments: input }) : desk.call(name, input)
+const answerOf = async (
+  { desk }: Pick<Served, 'desk'>,
+  mode: string,
+  name: string,
+  input: object = {},
+  options: object = {},
+): Promise<Loose> =>
+  mode === 'bridge'
+    ? desk.call('CallTool', { name, arguments: input }, options)
+    : desk.call(name, input, options)
 
 /** Every name that the model sees, by the description of its tool. */
 function namesOf({ shelf }: Served): Map<string, string> {
@@ -238,56 +246,6 @@ describe.each(ways)('servers on %s, a gateway with %s', (_on, _mode, { transport
     expect(steps.map(({ progress }) => progress)).toEqual([1, 2, 3, 4, 5])
   })
 
-  it('H9 the progress, the questions and the logs of a call reach its client alone', async () => {
-    const talk: HandlersOf = ({ notify, ask }) => ({
-      initialize: (params) => initialized(params, { logging: {} }),
-      'tools/list': () => ({ tools: [tool('talk')] }),
-      async 'tools/call'({ arguments: { of }, _meta: { progressToken } = {} as Loose }) {
-        notify('notifications/message', { level: 'error', data: `log of ${of}` })
-        if (progressToken !== undefined)
-          notify('notifications/progress', { progressToken, progress: 1, message: `step of ${of}` })
-        const question = {
-          mode: 'form',
-          message: `${of}?`,
-          requestedSchema: { type: 'object', properties: {} },
-        }
-        const { result } = await ask('elicitation/create', question)
-        return text(`${of} said ${result?.content?.name}`)
-      },
-    })
-    const client = (name: string) => ({
-      capabilities: everyCapability,
-      answer: (question: Loose) =>
-        question.method === 'elicitation/create'
-          ? { action: 'accept', content: { name } }
-          : defaultAnswer(question),
-    })
-    const open = await openFront(front, [served(transport, 'one', talk)], { client: client('one') })
-    await open.host.settled()
-    // A gateway on stdio has one client.
-    const other = front.serve === 'http' ? await open.connect(client('other')) : undefined
-    const desks = { one: open.desk, ...(other ? { other } : {}) }
-    for (const [of, desk] of Object.entries(desks)) {
-      const steps: string[] = []
-      const onprogress = ({ message }: Loose) => steps.push(message)
-      const answer =
-        front.mode === 'bridge'
-          ? await desk.call('CallTool', { name: 'one__talk', arguments: { of } }, { onprogress })
-          : await desk.call('one__talk', { of }, { onprogress })
-      expect(answer.content).toEqual([{ type: 'text', text: `${of} said ${of}` }])
-      // The client itself says how it answers questions.
-      expect(steps.filter((step) => step.startsWith('step of'))).toEqual([`step of ${of}`])
-      expect(desk.asked.map(({ params }) => params.message)).toEqual([`The MCP server "one" asks:\n${of}?`])
-    }
-    const logs = (of: keyof typeof desks) =>
-      (desks[of]?.told ?? []).flatMap(({ method, params }) =>
-        method === 'notifications/message' ? [params.data] : [],
-      )
-    if (front.era === 'legacy') await until(() => logs('one').length > 0, 'it has logged')
-    for (const of of Object.keys(desks) as (keyof typeof desks)[])
-      for (const log of logs(of)) expect(log).toBe(`log of ${of}`)
-  })
-
   it('H2 nothing waits for a server that never comes', async () => {
     const never = served(transport, 'never', () => ({ initialize: () => noAnswer }), {
       connectTimeoutMs: 3_600_000,
@@ -300,3 +258,61 @@ describe.each(ways)('servers on %s, a gateway with %s', (_on, _mode, { transport
     expect(statusOf(open.host, 'never').state).toBe('pending')
   })
 })
+
+const talk: HandlersOf = ({ notify, ask }) => ({
+  initialize: (params) => initialized(params, { logging: {} }),
+  'tools/list': () => ({ tools: [tool('talk')] }),
+  async 'tools/call'({ arguments: { of }, _meta: { progressToken } = {} as Loose }) {
+    notify('notifications/message', { level: 'error', data: `log of ${of}` })
+    if (progressToken !== undefined)
+      notify('notifications/progress', { progressToken, progress: 1, message: `step of ${of}` })
+    const question = { mode: 'form', message: `${of}?`, requestedSchema: { type: 'object', properties: {} } }
+    const { result } = await ask('elicitation/create', question)
+    return text(`${of} said ${result?.content?.name}`)
+  },
+})
+
+const clientCalled = (name: string) => ({
+  capabilities: everyCapability,
+  answer: (question: Loose) =>
+    question.method === 'elicitation/create'
+      ? { action: 'accept', content: { name } }
+      : defaultAnswer(question),
+})
+
+describe.each([...fronts, { serve: 'http', mode: 'list', era: 'legacy' } as const])(
+  'H9 clients of a gateway on $serve, $era',
+  (front) => {
+    it.each(transports)(
+      'have the progress, questions and logs of their own calls alone, on %s',
+      async (transport) => {
+        const open = await openFront(front, [served(transport, 'one', talk)], {
+          client: clientCalled('first'),
+        })
+        await open.host.settled()
+        // A gateway on stdio has one client.
+        const others = front.serve === 'http' ? ['second', 'third'] : []
+        const desks = new Map([['first', open.desk]])
+        for (const name of others) desks.set(name, await open.connect(clientCalled(name)))
+        for (const [of, desk] of desks) {
+          await desk.names()
+          const steps: string[] = []
+          const onprogress = ({ message }: Loose) => steps.push(message)
+          const { content } = await answerOf({ desk }, front.mode, 'one__talk', { of }, { onprogress })
+          expect(content).toEqual([{ type: 'text', text: `${of} said ${of}` }])
+          // The client itself says how it answers questions.
+          expect(steps.filter((step) => step.startsWith('step of'))).toEqual([`step of ${of}`])
+          expect(desk.asked.map(({ params }) => params.message)).toEqual([
+            `The MCP server "one" asks:\n${of}?`,
+          ])
+        }
+        for (const [of, { told }] of desks) {
+          const logs = () => told.filter(({ method }) => method === 'notifications/message')
+          // Without a session, no client hears logs.
+          if (front.era === 'legacy') await until(() => logs().length > 0, `${of} hears its log`)
+          for (const { params } of logs()) expect(params.data).toBe(`log of ${of}`)
+        }
+      },
+    )
+  },
+)
