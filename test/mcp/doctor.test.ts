@@ -431,3 +431,15 @@ it('no view holds what a server is started with', () => {
   const all = [JSON.stringify(makeReport(statuses)), plainView(statuses)]
   for (const text of all) expect(text).not.toMatch(/secret-(argument|value)/)
 })
+
+it.each([
+  ['dropped', 'lists 2 tools that cannot be used'],
+  ['hidden', 'has texts that people do not see'],
+  ['unsupported', 'lists 2 tools for MCP tasks only'],
+  ['limited', 'exceeds a limit'],
+  ['large', 'has 2 tools of more than 20,000 tokens'],
+] as const)('a person reads of problems of the kind %s in one finding, with what to do', (kind, title) => {
+  const problems = ['one', 'two'].map((tool) => ({ tool, kind, message: `as it is with ${tool}` }))
+  const view = terminalView(makeReport([status('odd', { problems })]), { width: 80, isPlain: true, next: '' })
+  expect(view.replace(/\s+/g, ' ')).toContain(title)
+})
