@@ -95,7 +95,6 @@ const item = fc.oneof(
       'shell_call',
       'apply_patch_call',
       'tool_search_call',
-      'tool_search_output',
       'reasoning',
       'web_search_call',
       'item_reference',
