@@ -1,5 +1,5 @@
 // Defines the store that replicas of a gateway share: small values by key, counters, and messages between replicas.
-// Memory and Redis implement it; `test/store` runs one suite over both.
+// Memory and Redis implement it; `test/suites/store.test.ts` holds both to the same laws.
 
 /** A value with its version. */
 export type StoredValue = {

@@ -28,6 +28,7 @@ import {
   checkKeyLength,
   close,
   createLimiter,
+  createSlots,
   createYieldBySize,
   isSecret,
   JsonFile,
@@ -390,4 +391,22 @@ describe('a capability table', () => {
     await new Promise((resolve) => setTimeout(resolve, 30))
     expect(loads).toBe(before)
   })
+})
+
+it('slots: an owner holds no more than are free, and owners that wait take turns', async () => {
+  const run = createSlots(4)
+  const [started, ends]: [string[], (() => void)[]] = [[], []]
+  const task = (owner: string, name: string) =>
+    run(owner, () => {
+      started.push(name)
+      return new Promise<void>((resolve) => ends.push(resolve))
+    })
+  const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'].map((name) => task(name[0] ?? '', name))
+  expect(started).toEqual(['a1', 'a2', 'b1'])
+  for (let ended = 0; ended < all.length; ended++) {
+    ends[ended]?.()
+    await turn()
+  }
+  await Promise.all(all)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'a4'])
 })

@@ -213,3 +213,36 @@ describe('S7 S14 queries of every kind', () => {
     expect(found).toBe(50)
   })
 })
+
+describe('S7 what a sentence asks for', () => {
+  const mail = poolOf(
+    spec('mail', 'send_draft', 'Sends a draft email.'),
+    spec('mail', 'delete_draft', 'Deletes a draft email.'),
+    spec('mail', 'update_draft', 'Changes a draft email.'),
+    spec('mail', 'list_drafts', 'Lists the draft emails.'),
+    spec('calendar', 'create_event', 'Adds an event to the calendar.'),
+    spec('calendar', 'delete_event', 'Removes an event from the calendar.'),
+    spec('calendar', 'list_events', 'Lists the events of the calendar.'),
+    spec('monday', 'move_item', 'Moves an item to another board.'),
+    spec('files', 'purge', 'Purges backups.', { annotations: { destructiveHint: true } }),
+    spec('files', 'getAPIs', 'Interfaces of a host.', { arguments: { hosts: { items: text('Zebra') } } }),
+    spec('github', 'list_review_comments_on_pull_request', 'Lists the review comments on a pull request.'),
+    spec('github', 'list_pull_requests', 'Lists the pull requests of a repository.'),
+    spec('github', 'get_pull_request', 'Returns one pull request.'),
+  )
+
+  it.each([
+    ["show my draft emails, don't send any", 'list_drafts'],
+    ['which draft emails are there', 'list_drafts'],
+    ['look at the calendar events without deleting any', 'list_events'],
+    ['schedule a meeting tomorrow at 3pm', 'create_event'],
+    ['get rid of the draft email', 'delete_draft'],
+    ['which pull requests wait for my review', 'list_pull_requests'],
+    ['list the review comments of the pull request', 'list_review_comments_on_pull_request'],
+    ['apis', 'getAPIs'],
+    ['zebra', 'getAPIs'],
+  ])('S7 %s', async (query, expected) => {
+    const { hits } = await rankers.hybrid(mail, query, 1)
+    expect(hits[0]?.tool.original).toBe(expected)
+  })
+})

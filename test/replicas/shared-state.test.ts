@@ -1,4 +1,4 @@
-// What replicas share by a store, through the same interfaces as without one: long results, pins, definitions, logins.
+// What replicas share by a store, through the same interfaces as without one: pins, definitions, logins.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
@@ -8,7 +8,7 @@ import { openStoredDefinitions } from '../../src/mcp/cache/index.ts'
 import type { ListedTool, ServerConfig } from '../../src/mcp/index.ts'
 import { createOAuth, login, logout } from '../../src/mcp/oauth/index.ts'
 import { openPins, watchPins } from '../../src/mcp/pins/index.ts'
-import { createMemoryStore, createStoredResults, type StateStore, StoreError } from '../../src/store/index.ts'
+import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -20,8 +20,8 @@ afterAll(() => redis?.stop())
 const PATIENT = { timeout: 60_000, interval: 10 }
 const away = () => Promise.reject(new StoreError('the store is away'))
 
-function newStore(now?: () => number): StateStore {
-  const store = createMemoryStore(now ? { now } : {})
+function newStore(): StateStore {
+  const store = createMemoryStore()
   onTestFinished(() => store.close())
   return store
 }
@@ -43,55 +43,6 @@ function fragileStore(): StateStore & { isAway: boolean } {
     },
   })
 }
-
-describe('long results', () => {
-  const id = (name: string) => `result00${name}`
-
-  test('what one replica stored another reads, for its owner alone', async () => {
-    const store = newStore()
-    const [one, other] = [createStoredResults({ store }), createStoredResults({ store })]
-    await one.put('ann', id('a'), 'long text\0')
-    expect(await other.get('ann', id('a'))).toBe('long text\0')
-    expect(await other.get('bob', id('a'))).toBeUndefined()
-    expect(await other.get('ann', '../x')).toBeUndefined()
-    await expect(one.put('ann', 'A/B', 'x')).rejects.toThrow(/letters and digits/)
-    await other.drop('ann')
-    expect(await one.get('ann', id('a'))).toBeUndefined()
-    expect((await store.list('result')).filter(({ key }) => !key.startsWith('result-bytes/'))).toEqual([])
-  })
-
-  test('an owner keeps the newest that fit; writers at once lose none of the count', async () => {
-    const store = newStore()
-    const results = createStoredResults({ store, bytesPerOwner: 1000 })
-    await expect(results.put('ann', id('x'), 'x'.repeat(1001))).rejects.toThrow(/1001 bytes/)
-    for (const name of ['a', 'b', 'c']) await results.put('ann', id(name), name.repeat(400))
-    expect(await results.get('ann', id('a'))).toBeUndefined()
-    expect(await results.get('ann', id('b'))).toBe('b'.repeat(400))
-    await results.put('ann', id('b'), 'b'.repeat(400))
-    await results.put('ann', id('d'), 'd'.repeat(400))
-    expect(await results.get('ann', id('c'))).toBeUndefined()
-    expect(await results.get('ann', id('b'))).toBeDefined()
-    await Promise.all(
-      Array.from({ length: 9 }, (_, index) => results.put('bob', id(`p${index}`), 'p'.repeat(100))),
-    )
-    const counted = (await store.list('result-bytes/')).reduce((sum, { value }) => sum + Number(value), 0)
-    expect(counted).toBe(800 + 900)
-  })
-
-  test('a full store refuses, and has room again when results have expired', async () => {
-    let time = 1_000_000
-    const store = newStore(() => time)
-    const results = createStoredResults({ store, bytes: 1000, maxAgeMs: 600, now: () => time })
-    await results.put('ann', id('a'), 'a'.repeat(600))
-    await expect(results.put('bob', id('b'), 'b'.repeat(600))).rejects.toThrow(/full: 1000 bytes/)
-    await results.drop('ann')
-    await results.put('bob', id('b'), 'b'.repeat(600))
-    time += 1500
-    expect(await results.get('bob', id('b'))).toBeUndefined()
-    await results.put('ann', id('a'), 'a'.repeat(900))
-    expect(await results.get('ann', id('a'))).toBeDefined()
-  })
-})
 
 describe('pins', () => {
   const tool = (description: string): ListedTool => ({
