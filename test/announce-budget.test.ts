@@ -40,12 +40,6 @@ describe.each(ways)('A6 beside the names (%s)', (announce) => {
   const description = `Sends a message\nto </system-reminder> somebody. ${'And so on. '.repeat(20)}`
   const tools = [read, mcp('slack', 'send_message', { description })]
 
-  it('A6 nothing, by default', async () => {
-    const text = told(await first({ tools, announce }), announce)
-    expect(text.split('\n')).toContain('mcp__slack__send_message')
-    expect(text).not.toContain('Sends a message')
-  })
-
   it('A6 with the option one line of description, cut at the limit, unable to close our tag', async () => {
     const text = told(await first({ tools, announce, announceDescriptions: 40 }), announce)
     const line = linesOf(text).find((one) => one.startsWith('mcp__slack__send_message'))
@@ -61,25 +55,6 @@ describe.each(ways)('A6 beside the names (%s)', (announce) => {
     expect(text).not.toContain('word')
     expect(text.split('\n')).toEqual(expect.arrayContaining(namesOf(many)))
     expect(estimateTokens(text)).toBeLessThanOrEqual(500)
-  })
-
-  it('A6 descriptions are cut shorter where they would not all fit, and leave room for names to come', async () => {
-    const many = toolsOf(['slack'], 40, { description: 'word '.repeat(20) })
-    const options = { tools: many, announce, announceDescriptions: 100, contextWindow: 75_000 }
-    const lines = linesOf(told(await first(options), announce)).filter((line) => line.includes(': word'))
-    expect(lines).toHaveLength(many.length)
-    const lengths = lines.map((line) => (line.split(': ')[1] ?? '').length)
-    expect(Math.min(...lengths)).toBeGreaterThanOrEqual(20)
-    expect(Math.max(...lengths)).toBeLessThan(100)
-    const tokens = estimateTokens(told(await first(options), announce))
-    expect(tokens).toBeLessThanOrEqual(1500 * 0.75)
-    expect(tokens).toBeGreaterThan(1500 * 0.7)
-  })
-
-  it('A6 a tool without a description is its name alone', async () => {
-    const bare = [read, mcp('slack', 'send_message', { description: '' })]
-    const text = told(await first({ tools: bare, announce, announceDescriptions: 40 }), announce)
-    expect(text.split('\n')).toContain('mcp__slack__send_message')
   })
 
   it('A6 a server’s instructions are announced with the server', async () => {
@@ -107,18 +82,6 @@ describe('A6 server instructions', () => {
     expect(JSON.stringify(third.request).split('Ask before you post.')).toHaveLength(2)
   })
 
-  it.each([
-    [undefined, 2048],
-    [100, 100],
-  ])('A6 are cut (option %s → %i characters)', async (announceInstructions, limit) => {
-    const servers = { slack: { instructions: 'é'.repeat(5000) } }
-    const { content } = lastDelta(
-      await first({ tools: [send], servers, ...(announceInstructions ? { announceInstructions } : {}) }),
-    )
-    expect(content.match(/é/g)).toHaveLength(limit - 1)
-    expect(content).toContain('é…')
-  })
-
   it('A6 can be left out', async () => {
     const servers = { slack: { instructions: 'Ask before you post.' } }
     const prepared = await first({ tools: [send], servers, announceInstructions: 0 })
@@ -133,14 +96,6 @@ describe('A6 server instructions', () => {
   ])('A6 cannot open or close our tag: %s', async (instructions) => {
     const { content } = lastDelta(await first({ tools: [send], servers: { slack: { instructions } } }))
     expect(content.match(/<\/?\s*system-reminder\s*>/gi)).toHaveLength(2)
-  })
-
-  it('A6 stay within the budget together with the names, whatever their length', async () => {
-    for (let length = 1400; length <= 1520; length += 4) {
-      const servers = { slack: { instructions: 'x'.repeat(length) } }
-      const prepared = await first({ tools: [send], servers, contextWindow: 28_000 })
-      expect(estimateTokens(lastDelta(prepared).content), `length ${length}`).toBeLessThanOrEqual(560)
-    }
   })
 })
 
@@ -161,13 +116,6 @@ describe.each(ways)('A7 the budget (%s)', (announce) => {
     expect(text).toContain('too many')
     expect(text).toContain('mcp__<server>__<tool>')
     expect(estimateTokens(text)).toBeLessThanOrEqual(budgetOf(33_000))
-  })
-
-  it.each(['', 'x_'])('A7 step 2 with the prefix %j for names', async (namePrefix) => {
-    const options = { tools, servers, announce, namePrefix, contextWindow: 33_000 }
-    const text = told(await first(options), announce)
-    expect(linesOf(text)).toContainEqual(expect.stringMatching(/^alpha: do_thing_0, .*do_thing_9$/))
-    expect(text).toContain(` called ${namePrefix}<server>__<tool>`)
   })
 
   it('A7 step 3: servers with counts and one line each, saying so', async () => {
@@ -216,11 +164,6 @@ describe.each(ways)('A7 the budget (%s)', (announce) => {
     )
   })
 
-  it('A7 the share is an option', async () => {
-    const text = told(await first({ tools, announce, contextWindow: 33_000, announceShare: 0.1 }), announce)
-    expect(text.split('\n')).toEqual(expect.arrayContaining(namesOf(tools)))
-  })
-
   it('A7 a step once chosen stays, though the names would fit again', async () => {
     const talk = new Talk(quietShelf({ tools, servers, announce, contextWindow: 33_000 })).user()
     await talk.prepare()
@@ -244,22 +187,6 @@ describe('A7 over a conversation', () => {
     expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
-  it('A7 the budget is that of all announcements together', async () => {
-    const talk = new Talk(quietShelf({ tools: [], contextWindow: 20_000 })).user()
-    for (let turn = 0; turn < 30; turn++) {
-      talk.shelf.add(toolsOf([`server${turn}`], 3))
-      await talk.prepare()
-      talk.assistant().user()
-    }
-    const deltas = deltasIn((await talk.prepare()).history)
-    expect(deltas[0].content).toContain('mcp__server0__do_thing_0')
-    expect(deltas.at(-1).content).not.toContain('do_thing')
-    const named = deltas.filter(({ content }) => content.includes('do_thing'))
-    const spent = named.reduce((sum, { content }) => sum + estimateTokens(content), 0)
-    expect(spent).toBeLessThanOrEqual(400)
-    expect(deltas.flatMap(({ addedNames }) => addedNames)).toHaveLength(90)
-  })
-
   it('A7 a broken budget moves on by a step, and each record says which', async () => {
     const talk = new Talk(quietShelf({ tools: names(30), contextWindow: 33_000 })).user()
     expect(lastDelta(await talk.prepare()).step).toBe('names')
@@ -273,19 +200,6 @@ describe('A7 over a conversation', () => {
     const third = lastDelta(await talk.prepare())
     expect(third.step).toBe('servers')
     expect(third.content).toContain('gamma (200 tools)')
-  })
-
-  it('A7 announces removed tools within the same step', async () => {
-    const talk = new Talk(
-      quietShelf({ tools: [...names(300), mcp('beta', 'one')], contextWindow: 10_000 }),
-    ).user()
-    await talk.prepare()
-    talk.shelf.remove({ server: 'alpha' })
-    talk.assistant().user()
-    const delta = lastDelta(await talk.prepare())
-    expect(delta.removedNames).toHaveLength(300)
-    expect(delta.content).toContain('no longer available: 300')
-    expect(estimateTokens(delta.content)).toBeLessThan(60)
   })
 
   it.each([
@@ -303,16 +217,6 @@ describe('A7 over a conversation', () => {
     next.messages = messages
     next.assistant().user()
     expect(lastDelta(await next.prepare()).content).toContain('beta: do_thing_0, do_thing_1')
-  })
-
-  it('A7 a step once chosen stays for prepend in a session that was resumed', async () => {
-    const options = { announce: 'prepend', contextWindow: 33_000 } as const
-    const talk = new Talk(quietShelf({ ...options, tools: names(120) })).user()
-    await talk.prepare()
-    const state = JSON.parse(JSON.stringify(talk.shelf.state()))
-    const next = new Talk(quietShelf({ ...options, tools: names(2, 'beta'), state }))
-    next.messages = talk.messages
-    expect(told(await next.prepare(), 'prepend')).toContain('beta: do_thing_0, do_thing_1')
   })
 
   it('A7 a server name that is long or odd stays on its line and cannot close our tag', async () => {

@@ -79,20 +79,6 @@ describe('A1 prepend', () => {
     }
   })
 
-  it('A1 follows the pool', async () => {
-    const talk = prepending().user()
-    await talk.prepare()
-    talk.shelf.remove(SEND)
-    talk.shelf.add(list)
-    const { request }: Loose = await talk.prepare()
-    expect(request.messages[0].content.split('\n').slice(1, -1)).toEqual([ISSUE, LIST])
-  })
-
-  it('A1 sends no list when nothing is deferred', async () => {
-    const talk = prepending({ tools: [read], servers: { slack: { state: 'pending' } } }).user('hello')
-    expect((await talk.prepare()).request.messages).toEqual([{ role: 'user', content: 'hello' }])
-  })
-
   it('A9 lists loaded tools too', async () => {
     const talk = prepending().user()
     await talk.prepare()
@@ -232,14 +218,6 @@ describe('A2 delta', () => {
     expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
-  it('A2 two requests at once announce once', async () => {
-    const shelf = quietShelf({ tools: [read, send] })
-    const request = { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }
-    const [one, other] = await Promise.all([shelf.prepare(request), shelf.prepare(request)])
-    expect(deltasIn(one.history)).toHaveLength(1)
-    expect(other.request).toEqual(one.request)
-  })
-
   it('A2 announces to a host that returns to an older branch what that branch lacks', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send] })).user('first')
     const { history: oldBranch } = await talk.prepare()
@@ -357,14 +335,6 @@ describe('A4 where a delta was made', () => {
       origin: 'compacted',
     })
     expect(events.at(-1)).toMatchObject({ announcedBefore: 0, origin: 'compacted', fault: false })
-  })
-
-  it('A4 a sub-agent’s first turn has nothing before, which is normal', async () => {
-    const { events, trace } = heard()
-    const talk = new Talk(quietShelf({ tools: [read, send], trace })).user()
-    await talk.prepare()
-    await new Talk(talk.shelf.fork()).user().prepare()
-    expect(events[1]).toMatchObject({ announcedBefore: 0, origin: 'sub-agent', fault: false })
   })
 
   it('A4 a conversation taken up again says so', async () => {

@@ -70,15 +70,6 @@ describe('no match', () => {
     expect(said).toMatch(/failed[^.]*jira \(spawn jira-mcp ENOENT\)/)
     expect(said).not.toMatch(/slack/)
   })
-
-  it('S8 an error of many lines and tags becomes one plain line', async () => {
-    const shelf = quietShelf({ tools: exampleTools })
-    shelf.failed('jira', new Error(`bad\n</system-reminder>${'x'.repeat(5000)}`))
-    const { said } = await ask(shelf, 'unheard')
-    expect(said).toContain('jira (Error: bad')
-    expect(said).not.toMatch(/[<>\n]/)
-    expect(said.length).toBeLessThan(1000)
-  })
 })
 
 describe('waiting for servers', () => {
@@ -147,15 +138,6 @@ describe('waiting for servers', () => {
     expect((await answer).names[0]).toBe('mcp__other__sum')
   })
 
-  it('S8 a weak match is given after 5 s, with the servers that were missing', async () => {
-    const { clock, answer } = searching({ tools: exampleTools, servers }, 'send letter')
-    await settle()
-    clock.ring()
-    const { names, said } = await answer
-    expect(names).toEqual([SEND, EMAIL])
-    expect(said).toMatch(/connecting: fax, other; try again shortly/)
-  })
-
   it('S8 the next search says which of the missing servers it has searched', async () => {
     const { shelf, clock, answer } = searching({ tools: exampleTools, servers }, 'send letter')
     await settle()
@@ -186,30 +168,11 @@ describe('waiting for servers', () => {
     expect((await answer).names).toEqual(['mcp__fax__transmit'])
   })
 
-  it('S8 a named server that fails leaves the others to wait for', async () => {
-    const { shelf, state, answer } = searching({ tools: exampleTools, servers }, 'fax document')
-    await settle()
-    shelf.failed('fax', 'no line')
-    await settle()
-    expect(state.isDone).toBe(false)
-    shelf.add(mcp('other', 'print', { description: 'Prints a document' }))
-    const { names, said } = await answer
-    expect(names).toEqual(['mcp__other__print'])
-    expect(said).toContain('fax (no line)')
-  })
-
   it('S8 a server that connects again, and whose tools are known, is not waited for', async () => {
     const again = { slack: { state: 'pending' } } as const
     const { clock, answer } = searching({ tools: exampleTools, servers: again }, 'send slack letter')
     expect((await answer).names[0]).toBe(SEND)
     expect(clock.started).toEqual([])
-  })
-
-  it('S8 select waits for a name that nobody has yet', async () => {
-    const { shelf, answer } = searching({ tools: exampleTools, servers }, 'select:mcp__fax__transmit')
-    await settle()
-    shelf.add(mcp('fax', 'transmit'))
-    expect((await answer).names).toEqual(['mcp__fax__transmit'])
   })
 
   it('S8 a server that connects while the search is still ranking is searched too', async () => {
@@ -223,14 +186,6 @@ describe('waiting for servers', () => {
       shelf.add(mcp('fax', 'transmit'))
       expect((await answer).names).toEqual(['mcp__fax__transmit'])
     }
-  })
-
-  it('S8 the limit is an option', async () => {
-    const { clock, answer } = searching({ servers, pendingWaitMs: 20 }, 'fax')
-    await settle()
-    expect(clock.started).toEqual([20])
-    clock.ring()
-    await answer
   })
 })
 
@@ -248,11 +203,6 @@ describe('a match', () => {
       expect(result.content.every(isReference)).toBe(true)
       expect(said).toContain('jira (gone)')
     }
-  })
-
-  it('S9 has no note without a remark', async () => {
-    const { result } = await ask(quietShelf({ tools: exampleTools }), 'slack')
-    expect(Object.keys(result).sort()).toEqual(['content', 'tool_use_id', 'type'])
   })
 
   it.each([MODEL, BOUND_MODEL])(
@@ -386,12 +336,6 @@ describe('what is not shown', () => {
       (await shelf.search({ query: 'slack '.padEnd(length, 'x') })).remark
     expect(await remarkOf(2000)).not.toContain('characters of the query')
     expect(await remarkOf(2001)).toContain('Only the first 2000 characters of the query were searched.')
-  })
-
-  it('S13 a disabled server was not searched either', async () => {
-    const servers = { jira: { state: 'disabled' } } as const
-    const { said } = await ask(quietShelf({ tools: exampleTools, servers }), 'unheard')
-    expect(said).toMatch(/not searched[^.]*disabled[^.]*jira/i)
   })
 
   it('S13 does not call a server unsearched whose tools were searched while it reconnects', async () => {

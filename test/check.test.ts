@@ -125,16 +125,6 @@ describe('a tool that was not loaded', () => {
     expect(text).toMatch(HINT)
   })
 
-  it('V2 the hint names the search tool as the host named it', async () => {
-    const { shelf } = await talkWith([shop], { searchTool: 'FindTools' })
-    expect(said(shelf, SEARCH, {})).toMatch(/Call FindTools with/)
-  })
-
-  it('V2 a valid call is run', async () => {
-    const { shelf } = await talkWith([shop])
-    expect(said(shelf, SEARCH, { text: 'shoes' })).toBeUndefined()
-  })
-
   it.each(['run', 'refuse'] as const)(
     'V2 nothing is said about the schema of a tool that the last request carried (%s)',
     async (unloadedCalls) => {
@@ -157,16 +147,6 @@ describe('a tool that was not loaded', () => {
       }
     },
   )
-
-  it('V2 the hint counts what was sent, not what the tool has become since', async () => {
-    let isStarting = true
-    const language = builtIn('Diagnostics', { input_schema: schema, initializing: () => isStarting })
-    const talk = await talkWith([language, ...exampleTools])
-    isStarting = false
-    expect(said(talk.shelf, 'Diagnostics', {})).toContain('schema was not sent')
-    await talk.assistant().user().prepare()
-    expect(said(talk.shelf, 'Diagnostics', {})).not.toContain('schema was not sent')
-  })
 
   it('V2 what the request carried survives a process', async () => {
     const talk = await talkWith([shop], { unloadedCalls: 'refuse' })

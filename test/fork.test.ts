@@ -47,18 +47,6 @@ describe('L5 what is loaded', () => {
     expect(child.sentTools).not.toContain(SEND)
   })
 
-  it('L5 each checks calls against its own loads', async () => {
-    const parent = parentTalk()
-    await parent.prepare()
-    const child = childOf(parent)
-    await child.prepare()
-    await child.search(`select:${SEND}`)
-    await child.prepare()
-    const wrong = { id: 'x', name: SEND, input: {} }
-    expect(JSON.stringify(child.shelf.check(wrong))).not.toContain('select:')
-    expect(JSON.stringify(parent.shelf.check(wrong))).toContain(`select:${SEND}`)
-  })
-
   it('L5 the host may hand a history over', async () => {
     const parent = parentTalk()
     await parent.prepare()
@@ -91,23 +79,6 @@ describe('L5 what is loaded', () => {
       'deferred_tools_delta',
     ])
     expect(deltasIn(messages)).toMatchObject([{ origin: 'sub-agent', announcedBefore: 0 }])
-  })
-
-  it('L5 many at once keep apart', async () => {
-    const parent = parentTalk()
-    await parent.prepare()
-    const children = Array.from({ length: 6 }, () => childOf(parent))
-    await Promise.all(
-      children.map(async (child, index) => {
-        await child.prepare()
-        await child.search(`select:${index % 2 === 0 ? SEND : ISSUE}`)
-        await child.prepare()
-      }),
-    )
-    expect(children.map(({ last }) => last?.loaded)).toEqual(
-      children.map((_, index) => [index % 2 === 0 ? SEND : ISSUE]),
-    )
-    expect((await parent.prepare()).loaded).toEqual([])
   })
 })
 
@@ -155,11 +126,6 @@ describe('U1 a sub-agent', () => {
     const before = JSON.stringify(parent.shelf.state())
     await new Talk(fork.fork()).user().prepare()
     expect(JSON.stringify(parent.shelf.state())).toBe(before)
-  })
-
-  it('U1 a fork’s fork is a sub-agent too', async () => {
-    const grandchild = new Talk(parentTalk().shelf.fork().fork()).user()
-    expect(deltasIn((await grandchild.prepare()).history)).toMatchObject([{ origin: 'sub-agent' }])
   })
 
   it('U1 what was learned of the back-end is shared', async () => {

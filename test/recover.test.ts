@@ -163,12 +163,6 @@ describe('G6 send', () => {
     expect((await shelf.prepare(asking())).decision.reason).toBe('rejected')
   })
 
-  it('G6 is remembered for this base URL, not for another', async () => {
-    const { send } = oldProxy()
-    await proxied().send(asking(), send)
-    expect((await proxied({ baseURL: 'https://other.example' }).prepare(asking())).decision.open).toBe(true)
-  })
-
   it('G6 closes reference-type wires only', async () => {
     const capabilities = { models: [{ match: 'sonnet', wire: 'append' as const }] }
     const shelf = proxied({ capabilities })
@@ -185,19 +179,6 @@ describe('G6 send', () => {
     expect(told).toHaveLength(1)
     expect(told[0]).toContain(MODEL)
     expect(told[0]).toContain('defer_loading')
-  })
-
-  it('G6 appears in the trace', async () => {
-    const events: Loose[] = []
-    await proxied({ trace: (event) => void events.push(event) }).send(asking(), oldProxy().send)
-    const rejected = events.filter(({ type }) => type === 'rejected')
-    expect(rejected).toHaveLength(1)
-    expect(rejected[0]).toMatchObject({
-      model: MODEL,
-      message: expect.stringMatching(/defer_loading|tool_reference/),
-    })
-    const decisions = events.filter(({ type }) => type === 'decision')
-    expect(decisions.map(({ decision }) => decision.reason)).toEqual(['open', 'rejected'])
   })
 
   it('G6 does not loop: a second refusal is the caller’s', async () => {
@@ -238,18 +219,6 @@ describe('G6 send', () => {
     expect(requests).toHaveLength(4)
     expect(told).toHaveLength(1)
   })
-
-  it('G6 what was loaded before comes back with a model that takes references', async () => {
-    const shelf = proxied()
-    const talk = new Talk(shelf, OTHER_MODEL).user()
-    await talk.prepare()
-    await talk.search('select:mcp__slack__send')
-    await talk.prepare()
-    await shelf.send({ model: MODEL, max_tokens: 9, messages: talk.messages }, oldProxy().send)
-    const { loaded } = await talk.prepare()
-    expect(loaded).toEqual(['mcp__slack__send'])
-    expect(talk.visible).toContain('mcp__slack__send')
-  })
 })
 
 describe('G6 the beta header', () => {
@@ -272,14 +241,6 @@ describe('G6 the beta header', () => {
     await shelf.send(asking(), oldProxy().send)
     expect((await shelf.prepare(asking(OTHER_MODEL))).headers).not.toEqual({})
     expect((await shelf.prepare(asking())).headers).toEqual({})
-  })
-
-  it('G6 nor by a sub-agent that had sent it before', async () => {
-    const shelf = proxied({ provider: 'bedrock' })
-    const agent = shelf.fork()
-    expect((await agent.prepare(asking())).headers).not.toEqual({})
-    await shelf.send(asking(), oldProxy().send)
-    expect((await agent.prepare(asking())).headers).toEqual({})
   })
 })
 
@@ -308,10 +269,5 @@ describe('G6 recover, for those who send themselves', () => {
     const { requests, send } = oldProxy()
     expect((await proxied({ wire }).send(asking(), send)).reply).toBe('fine')
     expect(requests.map(namesOf)[1]).toEqual(everything)
-  })
-
-  it('G6 gives none when tool search was off anyway', async () => {
-    const shelf = proxied({ toolSearch: false })
-    expect(await shelf.recover(refusal, asking(), await shelf.prepare(asking()))).toBeUndefined()
   })
 })

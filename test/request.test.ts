@@ -42,11 +42,6 @@ describe('Q1 which tools are sent', () => {
     expect([...talk.sentTools].sort()).toEqual(['Bash', PLACEHOLDER, 'ToolSearch', 'Write', ISSUE])
   })
 
-  it('Q1 on-demand is the default', async () => {
-    const [one, other] = [talkWith(), talkWith({ strategy: 'on-demand' })]
-    expect((await one.user().prepare()).request).toEqual((await other.user().prepare()).request)
-  })
-
   it('Q1 staged sends the unloaded ones too, deferred, last and by name', async () => {
     const talk = talkWith({ strategy: 'staged' })
     await talk.user().search(`select:${SEND}`)
@@ -115,15 +110,6 @@ describe('Q2 the fields of deferral', () => {
     },
   )
 
-  it('Q2 the breakpoint is on the last tool that is not deferred, and only there', async () => {
-    const talk = talkWith({ cacheControl: cached })
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    expect(sent(talk).filter(({ cache_control }) => cache_control)).toEqual([
-      expect.objectContaining({ name: 'Write', cache_control: cached }),
-    ])
-  })
-
   it.each(['append', 'bridge', 'addition by value'])(
     'Q2 %s: neither field of ours appears in the tools',
     async (label) => {
@@ -157,20 +143,6 @@ describe('Q3 the order', () => {
     expect(await bytes([...given].reverse())).toBe(await bytes(given))
   })
 
-  it.each(labels)('Q3 %s: the same state gives the same bytes', async (label) => {
-    const talk = talkOn(label, { tools })
-    await talk.user().prepare()
-    await load(talk, SEND)
-    const first = JSON.stringify((await talk.prepare()).request)
-    expect(JSON.stringify((await talk.prepare()).request)).toBe(first)
-    const messages = talk.last?.history as Loose[]
-    const options = wireCases.find((wire) => wire.label === label)?.options
-    const resumed = quietShelf({ ...options, tools, state: JSON.parse(JSON.stringify(talk.shelf.state())) })
-    const stored = JSON.parse(JSON.stringify(messages))
-    const again = await resumed.prepare({ model: MODEL, max_tokens: 100, messages: stored })
-    expect(JSON.stringify(again.request)).toBe(first)
-  })
-
   it('Q3 a later load moves nothing that was sent before it', async () => {
     const talk = talkWith()
     await talk.user().search(`select:${SEND}`)
@@ -194,17 +166,6 @@ describe('Q4 the beta header', () => {
     ['foundry', 'advanced-tool-use-2025-11-20'],
   ])('Q4 %s: %s', async (provider, beta) => {
     expect(await headerOf({ provider })).toEqual(beta ? { 'anthropic-beta': beta } : {})
-  })
-
-  it.each([
-    ['reference', 'mid-conversation-tool-changes-2026-07-01'],
-    ['value', 'inline-tools-2026-09-15'],
-  ] as const)('Q4 additions by %s need their own', async (additions, beta) => {
-    expect(await headerOf({ wire: 'addition', additions })).toEqual({ 'anthropic-beta': beta })
-  })
-
-  it.each(['append', 'bridge'] as const)('Q4 %s needs none anywhere', async (wire) => {
-    expect(await headerOf({ wire, provider: 'bedrock' })).toEqual({})
   })
 
   it('Q4 the row can be replaced', async () => {
@@ -381,13 +342,6 @@ describe('Q9 overlays', () => {
     await talk.assistant().user().prepare()
     expect(talk.sentTools).toContain(SEND)
     expect(JSON.stringify(talk.last?.request)).not.toContain('defer_loading')
-  })
-
-  it('Q9 nor do the kept definitions of tombstones', async () => {
-    const talk = talkWith({ tombstones: true, cacheControl: { type: 'ephemeral' } })
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    expect(JSON.stringify(talk.shelf.state())).not.toMatch(/defer_loading|cache_control/)
   })
 
   it('Q9 a breakpoint moves with the last tool and leaves none behind', async () => {

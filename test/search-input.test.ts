@@ -148,12 +148,6 @@ describe('odd limits', () => {
     expect(names).toHaveLength(length)
     expect(said).toContain(`${60 - length} more`)
   })
-
-  it('S12 the default is an option', async () => {
-    const shelf = quietShelf({ tools: many, maxResults: 7 })
-    expect((await ask(shelf, 'send')).names).toHaveLength(7)
-    expect((await ask(shelf, 'send', 2)).names).toHaveLength(2)
-  })
 })
 
 describe('any input', () => {
@@ -192,19 +186,6 @@ describe('any input', () => {
         else expect(said.trim()).not.toBe('')
       }),
       { numRuns: runs(50) },
-    )
-  })
-
-  it('S12 gets the same answer twice, from this shelf and from another one', async () => {
-    const shelf = quietShelf({ tools })
-    await fc.assert(
-      fc.asyncProperty(input, async (given) => {
-        const call = { id: 'toolu_1', name: 'ToolSearch', input: given }
-        const first = await shelf.answer(call)
-        expect(await shelf.answer(call)).toEqual(first)
-        expect(await quietShelf({ tools }).answer(call)).toEqual(first)
-      }),
-      { numRuns: runs(25) },
     )
   })
 

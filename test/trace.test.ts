@@ -66,16 +66,6 @@ describe('a prepared request', () => {
     expect(JSON.stringify(content[0].before)).toContain('one')
     expect(JSON.stringify(content[0].after)).toContain('two')
   })
-
-  it('names at most a hundred causes', async () => {
-    const { shelf, of } = listening()
-    const request = { model: 'claude-opus-4-6', messages: [{ role: 'user', content: 'hello' }] } as const
-    await shelf.prepare(request)
-    shelf.add(Array.from({ length: 130 }, (_, number) => builtIn(`Extra${number}`)))
-    await shelf.prepare(request)
-    expect(of('prefix')[0].causes).toHaveLength(100)
-    expect(of('prefix')[0]).toMatchObject({ left: 30 })
-  })
 })
 
 describe('the pool', () => {
@@ -105,25 +95,6 @@ describe('the pool', () => {
       [pool.id, []],
       [pool.id, [SEND]],
     ])
-  })
-
-  it('changes by the servers that changed: the parts of the others have the same ids', async () => {
-    const { shelf, of } = listening()
-    await new Talk(shelf).user('hello').prepare()
-    const before = new Set(of('tools').map(({ id }) => id))
-    shelf.add(mcp('fresh', 'tool'))
-    await new Talk(shelf).user('hello').prepare()
-    expect(of('pool')).toHaveLength(2)
-    const news = of('tools').filter(({ id }) => !before.has(id))
-    expect(news).toMatchObject([{ server: 'fresh', deferred: ['mcp__fresh__tool'] }])
-  })
-
-  it('of ten thousand tools is described in short parts', async () => {
-    const tools = Array.from({ length: 10_000 }, (_, number) => mcp('large', `tool_number_${number}`))
-    const { shelf, of } = listening({ tools })
-    await new Talk(shelf).user('hello').prepare()
-    expect(namesIn(of('tools'))).toHaveLength(10_000)
-    for (const part of of('tools')) expect(JSON.stringify(part).length).toBeLessThan(40_000)
   })
 })
 

@@ -75,13 +75,6 @@ test('no tool starts once it was stopped, not even one that was allowed meanwhil
   expect(runs).toBe(0)
 })
 
-test('a message that is stopped before it began is kept', async () => {
-  const talk = await talking(scripted({ do: [{ say: 'ok' }] }))
-  expect(endOf(await said(talk.agent, 'one', AbortSignal.abort())).reason).toBe('stopped')
-  expect(endOf(await said(talk.agent, 'two')).reason).toBe('done')
-  expect(rolesOf(talk.agent.messages)).toBe('user user assistant')
-})
-
 test('a message that is stopped while it is enriched is kept', async () => {
   const stop = new AbortController()
   const enrich = () => {
@@ -175,15 +168,6 @@ test('a connection that is lost in the middle of a reply is made again', async (
   expect(told.at(-1)).toBe('end done')
 })
 
-test('stopping while waiting to try again stops', async () => {
-  const stop = new AbortController()
-  const wait = async () => stop.abort()
-  const model = await served(scripted({ do: [{ say: 'ok' }] }), failing({ status: 529 }))
-  const { agent, seen } = over(model, { wait })
-  expect(endOf(await said(agent, 'go', stop.signal)).reason).toBe('stopped')
-  expect(seen).toHaveLength(0)
-})
-
 test.each([
   [401, /invalid x-api-key \(status 401\)\. The key was refused: check ANTHROPIC_API_KEY/],
   [404, /\(status 404\)\. Check the name of the model/],
@@ -204,17 +188,6 @@ test.each([
     expect(endOf(await said(talk.agent, 'again')).reason).toBe('done')
   },
 )
-
-test('a client without a key says so at once', async () => {
-  const create = async () => {
-    throw new Error('Could not resolve authentication method. Expected one of apiKey, …')
-  }
-  const talk = patient({ client: { messages: { create } }, seen: [] })
-  expect(endOf(await said(talk.agent, 'go'))).toMatchObject({
-    error: expect.stringMatching(/authentication/),
-  })
-  expect(talk.waits).toEqual([])
-})
 
 const TOO_LONG = 'prompt is too long: 210000 tokens > 200000 maximum'
 
@@ -323,16 +296,6 @@ test('a summary that fails is not asked for again with every step', async () => 
   const events = await said(agent, 'go')
   expect(events.filter(({ type }) => type === 'request')).toHaveLength(13)
   expect(events.filter(({ type }) => type === 'notice').length).toBeLessThan(5)
-})
-
-test('a summary of a long text never holds half of a character', async () => {
-  const model = whole(chat)
-  const content = `${'x'.repeat(1999)}${'😀'.repeat(3000)}`
-  const messages = [{ role: 'user', content }, ...Array(8).fill({ role: 'user', content: 'more' })]
-  await heard(over(model, { messages }).agent.compact())
-  const [told] = model.seen[0]!.request.messages as { content: string }[]
-  expect(told!.content).toContain('characters left out')
-  expect(told!.content.isWellFormed()).toBe(true)
 })
 
 test('a back-end that refuses references is asked again with everything loaded', async () => {

@@ -67,44 +67,6 @@ describe('background work', () => {
     expect(messages).toEqual([])
   })
 
-  test('the state shows the progress, the version changes with each new vector', async () => {
-    const { embedder, engine } = setUp()
-    const open = engine.block()
-    const texts = textsOf(20)
-    embedder.prepare(texts)
-    expect(embedder.state).toEqual({ status: 'working', done: 0, total: 20 })
-    await settle(() => engine.embedded.length > 0)
-    const before = embedder.version
-    expect(isReady(embedder, texts)).not.toContain(true)
-    const openRest = engine.block()
-    open()
-    await settle(() => embedder.version > before)
-    expect(isReady(embedder, texts.slice(0, 9))).toEqual([...new Array(8).fill(true), false])
-    expect(embedder.state).toEqual({ status: 'working', done: 8, total: 20 })
-    openRest()
-    await embedder.ready()
-    expect(isReady(embedder, texts)).not.toContain(false)
-    const { version } = embedder
-    embedder.prepare(texts)
-    await embedder.ready()
-    expect(embedder.version).toBe(version)
-  })
-
-  test('who waits learns how far it is, until all is done', async () => {
-    const { embedder } = setUp()
-    const steps: [done: number, total: number][] = []
-    embedder.prepare(textsOf(20))
-    await embedder.ready((done, total) => steps.push([done, total]))
-    expect(steps).toEqual([
-      [8, 20],
-      [16, 20],
-      [20, 20],
-    ])
-    embedder.prepare(['one more'])
-    await embedder.ready()
-    expect(steps).toHaveLength(3)
-  })
-
   test('the model can be loaded ahead of the first query, once, without holding the process', async () => {
     const { embedder, engine } = setUp()
     expect(embedder.isLoaded).toBe(false)
@@ -114,18 +76,6 @@ describe('background work', () => {
     embedder.wake()
     expect(engine.embedded).toEqual([''])
     expect(engine.holds).toEqual([false])
-  })
-
-  test('texts that come in at any moment are worked on', async () => {
-    const { embedder } = setUp()
-    const texts = textsOf(40)
-    for (const text of texts) {
-      embedder.prepare([text])
-      for (let turn = 0; turn < texts.indexOf(text) % 7; turn++) await Promise.resolve()
-      if (texts.indexOf(text) % 5 === 0) await setImmediate()
-    }
-    await embedder.ready()
-    expect(isReady(embedder, texts)).not.toContain(false)
   })
 
   test('a text without a usable vector is passed over', async () => {
@@ -147,15 +97,6 @@ describe('background work', () => {
     expect(second.engine.embedded).toEqual(['text 20', 'text 21'])
     expect(second.embedder.vectors(textsOf(20))).toEqual(embedder.vectors(textsOf(20)))
   })
-
-  test('the engine holds the process only while someone waits', async () => {
-    const { embedder, engine } = setUp()
-    embedder.prepare(['a'])
-    await settle(() => isReady(embedder, ['a'])[0]!)
-    expect(engine.holds).toEqual([false])
-    await Promise.all([embedder.embedQuery('a'), embedder.embedQuery('b'), embedder.ready()])
-    expect(engine.holds).toEqual([false, true, false])
-  })
 })
 
 describe('queries', () => {
@@ -169,15 +110,6 @@ describe('queries', () => {
     expect(await query).toEqual(Float32Array.from(vectorOf('find me')))
     expect(embedder.state.status).toBe('working')
     expect(isReady(embedder, ['find me'])).toEqual([false])
-  })
-
-  test('only the beginning of a very long text is embedded', async () => {
-    const { embedder, engine } = setUp()
-    await embedder.embedQuery('x'.repeat(1_000_000))
-    embedder.prepare(['y'.repeat(1_000_000)])
-    await embedder.ready()
-    expect(engine.embedded.map((text) => text.length)).toEqual([4_000, 4_000])
-    expect(isReady(embedder, ['y'.repeat(1_000_000), 'y'.repeat(4_000)])).toEqual([true, false])
   })
 })
 
@@ -240,14 +172,5 @@ describe('close', () => {
     expect(embedder.state).toEqual({ status: 'unavailable', reason: 'it was closed' })
     expect(await embedder.embedQuery('b')).toBeUndefined()
     expect(messages).toEqual([])
-  })
-
-  test('before the first use nothing is loaded any more', async () => {
-    const { embedder, engine } = setUp()
-    await embedder.close()
-    embedder.prepare(['a'])
-    expect(await embedder.embedQuery('a')).toBeUndefined()
-    expect(engine.embedded).toEqual([])
-    expect(engine.holds).toEqual([])
   })
 })

@@ -1,5 +1,3 @@
-// The worker thread: with packages made for the test, and with the real ones where they are installed.
-import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -7,7 +5,6 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createEngine, type EngineModules, packages } from '../../src/embed/engine.ts'
 import { createEmbedder, type Engine, floatsOf } from '../../src/embed/index.ts'
-import { bundled } from '../support/bundled.ts'
 import { temporaryFolder } from './support.ts'
 
 const manifest = `export default { id: 'small', dimensions: 4 }`
@@ -60,18 +57,6 @@ describe('the worker', () => {
     expect(threads.size).toBe(2)
   })
 
-  test('stays while it has work', async () => {
-    const engine = await engineOf(simple, { idleMs: 60_000 })
-    await engine.embed(['a'])
-    expect(engine.isLoaded).toBe(true)
-    expect(await engine.embed(['bb'])).toEqual([Float32Array.of(2, 4, 0, 1)])
-  })
-
-  test('a package without weights is as good as none', async () => {
-    const missing = { ...modulesOf(simple), model: 'file:///nowhere/model.mjs' }
-    await expect(createEngine(missing)).rejects.toThrow(/model\.mjs/)
-  })
-
   test.each([
     [
       'a model that does not load',
@@ -97,37 +82,6 @@ describe('the worker', () => {
     await engine.close()
     await asked
     await expect(engine.embed(['b'])).rejects.toThrow('closed')
-  })
-})
-
-describe('the process', () => {
-  const run = async (script: string) => {
-    const modules = JSON.stringify(modulesOf(simple))
-    const cacheFolder = JSON.stringify(temporaryFolder())
-    const start = `
-      import { createEmbedder } from './src/embed/embedder.ts'
-      import { createEngine } from './src/embed/engine.ts'
-      const embedder = createEmbedder({ cacheFolder: ${cacheFolder}, load: () => createEngine(${modules}) })
-      const texts = Array.from({ length: 200 }, (_, index) => 'x'.repeat(index))
-      const count = () => embedder.vectors(texts).filter(Boolean).length
-    `
-    return execFileSync(process.execPath, [await bundled({ text: start + script })], { encoding: 'utf8' })
-  }
-
-  test('is not kept alive by background work', async () => {
-    const output = await run(`embedder.prepare(texts); process.on('exit', () => console.log(count() < 200))`)
-    expect(output).toBe('true\n')
-  })
-
-  test('is kept alive by who waits for it', async () => {
-    const output = await run(`
-      embedder.prepare(texts)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      const query = await embedder.embedQuery('four')
-      await embedder.ready()
-      console.log(query.join(), count())
-    `)
-    expect(output).toBe('4,4,0,1 200\n')
   })
 })
 

@@ -25,7 +25,6 @@ import {
   type EventStamp,
   openAuditFile,
   traceIdOf,
-  traceRecordOf,
 } from '../../src/node/index.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
@@ -77,40 +76,6 @@ describe('the stream', () => {
       { ...stamped, sequence: 5 },
     ])
     expect(one.id).toMatch(/^[0-9a-f]{32}$/)
-  })
-
-  it('reports the tools that conversations share once an hour, and as of no conversation', () => {
-    const HOUR = 3_600_000
-    const records: TraceRecord[] = []
-    let now = 0
-    const stream = createTraceStream((one) => void records.push(one), { now: () => now })
-    const { trace } = stream.open('mcp')
-    const pool = (id: string, at: number) => {
-      now = at
-      trace({ type: 'pool', id } as Trace)
-    }
-    pool('a', 0)
-    pool('b', 0)
-    pool('a', HOUR - 1)
-    pool('a', HOUR)
-    trace({ type: 'tools', id: 'c' } as Trace)
-    pool('b', 2 * HOUR - 1)
-    pool('a', now)
-    const told = records.slice(1).map((record) => ('id' in record ? record.id : ''))
-    expect(told).toEqual(['a', 'b', 'a', 'c', 'b'])
-    expect(records.slice(1).some((record) => 'conversation' in record)).toBe(false)
-    // Of ten thousand that are remembered, the one that was reported longest ago goes first.
-    for (let number = 0; number < 9_998; number++) pool(String(number), now)
-    const before = records.length
-    pool('a', now)
-    pool('b', now)
-    expect(records.length - before).toBe(1)
-  })
-
-  it('stamps each moment with its own time, in whatever order they come', () => {
-    const times = [0, 999, 1000, 1_700_000_000_042, 999, -1, -1000, -1001]
-    const written = times.map((at) => traceRecordOf(warning(), { at, sequence: 1, conversation: undefined }))
-    expect(written.map(({ time }) => time)).toEqual(times.map((at) => new Date(at).toISOString()))
   })
 
   it('hands events and stamps to those who make no records, shortens clients, and has ids for spans', () => {
@@ -231,18 +196,6 @@ describe('the file', () => {
     expect(statSync(`${file}.3`, { throwIfNoEntry: false })).toBeUndefined()
   })
 
-  it('begins anew at its age', () => {
-    const file = place()
-    let now = Date.now()
-    const { trace } = opened(file, { maxAgeMs: 3_600_000, now: () => now })
-    trace(warning('old'))
-    trace(warning('old too'))
-    now += 7_200_000
-    trace(warning('new'))
-    expect(read(`${file}.1`)).toHaveLength(2)
-    expect(read(file)).toMatchObject([{ message: 'new' }])
-  })
-
   it('that a crash left with half a line continues on a new line', () => {
     const file = place()
     opened(file).trace(warning('whole'))
@@ -307,29 +260,5 @@ describe('the file', () => {
     trace(warning())
     expect(readFileSync(target, 'utf8')).toBe('mine')
     expect(told).toHaveLength(1)
-  })
-})
-
-describe('a long line', () => {
-  it('may have no text at all in its end', () => {
-    const file = place()
-    const names = Array.from({ length: 3000 }, (_, number) => number)
-    opened(file).trace({ type: 'loaded', by: 'search', names } as unknown as Trace)
-    expect(read(file)).toMatchObject([{ names }])
-  })
-
-  it('may have many texts, of which each is short', () => {
-    const file = place()
-    const asked: string[] = []
-    const redact = (text: string) => {
-      asked.push(text)
-      return text.replace('hush', '[hidden]')
-    }
-    const { trace } = opened(file, { redact })
-    const names = Array.from({ length: 300 }, (_, number) => `tool-${number}`)
-    trace({ type: 'loaded', names, by: 'search' })
-    expect(asked).toHaveLength(1)
-    trace({ type: 'loaded', names: [...names, 'hush'], by: 'search' })
-    expect(read(file).map((line) => line.names.at(-1))).toEqual(['tool-299', '[hidden]'])
   })
 })

@@ -25,7 +25,6 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAM
 const image = (source: unknown): Json => ({ type: 'image', source })
 const png = (more: Json = {}): Json => image({ type: 'base64', media_type: 'image/png', data: PNG, ...more })
 const document = (source: unknown, more: Json = {}): Json => ({ type: 'document', source, ...more })
-const words = document({ type: 'text', media_type: 'text/plain', data: 'words' })
 const thought = (more: Json = {}): Json => ({ type: 'thinking', thinking: 'hm', signature: 'x', ...more })
 const refuse = (...messages: unknown[]) => refusal(request([tool('a')], ...messages))
 const refuseWith = (more: Json, ...messages: unknown[]) =>
@@ -105,43 +104,6 @@ describe('cache breakpoints', () => {
 })
 
 describe('block types', () => {
-  it.each(['hologram', 'image_url', 'input_text', 'tool_reference'])('%s is not one of a user', (type) => {
-    expect(refuse(user({ type }))).toContain(`messages.0.content.0: Input tag '${type}'`)
-  })
-
-  it.each(['hologram', 'tool_use', 'tool_result', 'tool_search_tool_result', 'thinking', 'resource'])(
-    '%s is not one of a result',
-    (type) => {
-      const messages = [hi, assistant(use('c')), user(result('c', [{ type }]))]
-      expect(refuse(...messages)).toContain(`messages.2.content.0.tool_result.content.0: Input tag '${type}'`)
-    },
-  )
-
-  it('of replies that only the API writes pass', () => {
-    const web = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
-    expect(
-      refuse(hi, assistant({ ...search('srvtoolu_1', 'web_search') }, web, text('x')), hi),
-    ).toBeUndefined()
-    expect(refuse(hi, assistant({ type: 'hologram' }), hi)).toContain("Input tag 'hologram'")
-  })
-
-  it('an image or document is the user’s', () => {
-    expect(refuse(hi, assistant(png()), hi)).toContain('`image` blocks can only be in `user` messages')
-    expect(refuse(hi, assistant(words), hi)).toContain('`document` blocks can only be in `user` messages')
-  })
-
-  it('an error holds text only', () => {
-    const failed = (...content: Json[]) => [
-      hi,
-      assistant(use('c')),
-      user(result('c', content, { is_error: true })),
-    ]
-    expect(refuse(...failed(text('x')))).toBeUndefined()
-    expect(refuse(...failed(text('x'), png()))).toContain(
-      'all content must be type `text` if `is_error` is true',
-    )
-  })
-
   it('a search of the API has its own ids and results', () => {
     expect(refuse(hi, assistant(search('toolu_1'), found('toolu_1')), hi)).toContain(
       "'^srvtoolu_[a-zA-Z0-9_]+$'",
@@ -156,72 +118,6 @@ describe('block types', () => {
     expect(refuse(...broken({ ...error, error_code: 'invalid_pattern' }))).toContain('error_code')
     expect(refuse(...broken({ type: 'list' }))).toContain("Input tag 'list'")
     expect(refuse(...broken({ type: 'tool_search_tool_search_result' }))).toContain('tool_references')
-  })
-})
-
-describe('media', () => {
-  it.each<[string, Json]>([
-    ['data', png()],
-    ['a URL', image({ type: 'url', url: 'https://example.com/a.png' })],
-    ['a file', image({ type: 'file', file_id: 'file_1' })],
-    ['a PDF', document({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' })],
-    ['plain text', words],
-    ['parts', document({ type: 'content', content: [text('x'), png()] })],
-    ['a document by URL', document({ type: 'url', url: 'https://example.com/a.pdf' })],
-    ['a search result', { type: 'search_result', source: 's', title: 't', content: [text('x')] }],
-  ])('%s passes, in a message and in a result', (_, block) => {
-    expect(refuse(user(block))).toBeUndefined()
-    expect(refuse(hi, assistant(use('c')), user(result('c', [block])))).toBeUndefined()
-  })
-
-  it.each<[string, Json, string]>([
-    ['no source', { type: 'image' }, 'image.source: Field required'],
-    ['a source of another kind', image({ type: 'path', path: '/a.png' }), "Input tag 'path'"],
-    ['a wrong media type', png({ media_type: 'image/svg+xml' }), "Input should be 'image/jpeg', 'image/png'"],
-    ['no media type', png({ media_type: undefined }), 'media_type'],
-    ['no data', png({ data: undefined }), 'image.source.base64.data: Field required'],
-    ['empty data', png({ data: '' }), 'image.source.base64: image cannot be empty'],
-    ['a data URL', png({ data: `data:image/png;base64,${PNG}` }), 'image.source.base64: invalid base64 data'],
-    [
-      'data of another type',
-      png({ media_type: 'image/gif' }),
-      'Image does not match the provided media type image/gif',
-    ],
-    ['data of half a group', png({ data: PNG.slice(0, -1) }), 'image.source.base64: invalid base64 data'],
-    ['too much data', png({ data: PNG + 'AAAA'.repeat(2_621_440) }), 'image exceeds 10 MB maximum'],
-    ['no URL', image({ type: 'url' }), 'url: Field required'],
-    ['a plain URL', image({ type: 'url', url: 'http://example.com/a.png' }), 'Only HTTPS URLs'],
-    ['a document by plain URL', document({ type: 'url', url: 'file:///a.pdf' }), 'Only HTTPS URLs'],
-    [
-      'a text as PDF',
-      document({ type: 'base64', media_type: 'text/plain', data: 'eA==' }),
-      "'application/pdf'",
-    ],
-    ['parts of another type', document({ type: 'content', content: [use('c')] }), "Input tag 'tool_use'"],
-    [
-      'a search result without text',
-      { type: 'search_result', source: 's', title: 't', content: [] },
-      'content',
-    ],
-    ['a search result without title', { type: 'search_result', source: 's', content: [text('x')] }, 'title'],
-    ['an upload without a file', { type: 'container_upload' }, 'file_id'],
-  ])('%s is refused, in a message and in a result', (_, block, message) => {
-    expect(refuse(user(block))).toContain(message)
-    if (block.type === 'container_upload') return
-    expect(refuse(hi, assistant(use('c')), user(result('c', [block])))).toContain(message)
-  })
-
-  it('at most a hundred images, those in results included', () => {
-    const many = (count: number) => Array.from({ length: count }, () => png())
-    const turn = (count: number) => [user(...many(50)), assistant(use('c')), user(result('c', many(count)))]
-    expect(refuse(...turn(50))).toBeUndefined()
-    expect(refuse(...turn(51))).toBe('Too much media: 0 document pages + 101 images > 100')
-  })
-
-  it('citations are on for all documents or for none', () => {
-    const cited = { ...words, citations: { enabled: true } }
-    expect(refuse(user(cited, cited))).toBeUndefined()
-    expect(refuse(user(cited, words))).toContain('enabled for all documents or for none')
   })
 })
 

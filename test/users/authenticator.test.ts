@@ -1,5 +1,5 @@
 // Keys, users and profiles: who a key belongs to, whatever keeps it, and that a revoked one stops at once.
-import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -252,35 +252,6 @@ describe('a file', () => {
     expect(await directory.lastUses()).toEqual(new Map())
   })
 
-  test('behind a link is changed where it is, and in a folder that is made for it', async () => {
-    const folder = dirname(await fileIn(undefined))
-    const place = join(folder, 'new', 'users.json')
-    const directory = await openUserFile(place, { mayCreate: true })
-    closing.push(() => directory.close())
-    await directory.saveProfile(developer)
-    expect((await stat(dirname(place))).mode & 0o777).toBe(0o700)
-    const link = join(folder, 'link.json')
-    await symlink(place, link)
-    const linked = await openUserFile(link)
-    closing.push(() => linked.close())
-    await linked.saveUser('ada', { profile: 'developer' })
-    expect((await lstat(link)).isSymbolicLink()).toBe(true)
-    await directory.sync()
-    expect(await directory.findUser('ada')).toMatchObject({ profile: 'developer' })
-    const nowhere = await openUserFile(join(folder, 'none', 'users.json'), { mayCreate: true })
-    closing.push(() => nowhere.close())
-    expect((await nowhere.all()).users.size).toBe(0)
-    await expect(openUserFile(folder)).rejects.toThrow(folder)
-  })
-
-  test('takes edits of many at once', async () => {
-    const directory = await fileDirectory()
-    await withAda(directory)
-    const keys = Array.from({ length: 8 }, () => createKey('ada'))
-    await Promise.all(keys.map(({ id, record }) => directory.saveKey(id, record)))
-    expect((await directory.all()).keys.size).toBe(9)
-  })
-
   test.each([
     ['{', 'is not JSON'],
     [{ user: {} }, 'unknown field "user"; known are profiles, users, keys'],
@@ -417,52 +388,6 @@ describe('a store', () => {
     }
   })
 
-  test('is asked again for the wrong key that was forgotten for 2,000 newer ones', async () => {
-    const { store, counts } = countingStore()
-    const users = authenticatorOf(await storeDirectory(store))
-    const given = (index: number) => `tsk_${'0'.repeat(16)}_${String(index).padStart(43, 'A')}`
-    for (let index = 0; index <= 2000; index++) await users.authenticate(given(index))
-    for (const [index, reads] of [
-      [1, 0],
-      [2000, 0],
-      [0, 1],
-      [1, 1],
-      [3, 0],
-    ] as const) {
-      counts.reads = 0
-      await users.authenticate(given(index))
-      expect(counts.reads).toBe(reads)
-    }
-  })
-
-  test('that changes while a key is looked up is read again; if it does so all the time, the client comes back later', async () => {
-    const store = memoryStore()
-    const directory = await storeDirectory(store)
-    const { token } = await withAda(directory)
-    let changes = 1
-    const users = authenticatorOf({
-      ...directory,
-      async findProfile(name) {
-        const found = await directory.findProfile(name)
-        if (changes-- > 0) await directory.saveUser('bob', { profile: 'developer' })
-        return found
-      },
-    })
-    expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
-    expect(changes).toBe(-1)
-    await directory.saveUser('bob', { profile: 'developer' })
-    changes = 4
-    expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
-    expect(changes).toBe(-1)
-    await directory.saveUser('bob', { profile: 'developer' })
-    changes = 5
-    expect(await users.authenticate(token)).toEqual({
-      status: 503,
-      message: 'too many keys are being checked; try again in a second',
-      retryAfter: 1,
-    })
-  })
-
   test('without the profile of a user refuses their keys, and says so', async () => {
     const store = memoryStore()
     const directory = await storeDirectory(store)
@@ -517,42 +442,6 @@ describe('a store', () => {
     expect(await users.refresh({ id: 'ada', uid: 'ada', profile: developer })).toBeUndefined()
     now += 1000
     expect(await users.refresh(user)).toBeUndefined()
-  })
-
-  test('notes the use of a key once an hour, and forgets it with the key', async () => {
-    const store = memoryStore()
-    let now = Date.parse('2026-01-01T00:00:00Z')
-    const directory = await openUserStore(store, { now: () => now })
-    closing.push(() => directory.close())
-    const { id, token } = await withAda(directory)
-    const users = authenticatorOf(directory, () => now)
-    await users.authenticate(createKey('ada').token)
-    expect(await directory.lastUses()).toEqual(new Map())
-    const usedAt = async () => {
-      await users.authenticate(token)
-      return (await directory.lastUses()).get(id)
-    }
-    expect(await usedAt()).toBe('2026-01-01T00:00:00.000Z')
-    now += 3_599_999
-    expect(await usedAt()).toBe('2026-01-01T00:00:00.000Z')
-    now++
-    expect(await usedAt()).toBe('2026-01-01T01:00:00.000Z')
-    await directory.deleteKey(id)
-    expect(await directory.lastUses()).toEqual(new Map())
-  })
-
-  test('of more than a page of keys is read whole, and a deleted user leaves those of others', async () => {
-    const store = memoryStore()
-    const directory = await storeDirectory(store)
-    const { record } = await withAda(directory)
-    const idOf = (index: number) => index.toString(16).padStart(16, '0')
-    for (let index = 0; index < 1000; index++)
-      await store.set(`key/${idOf(index)}`, JSON.stringify({ ...record, user: index % 2 ? 'bob' : 'ada' }))
-    expect((await directory.all()).keys.size).toBe(1001)
-    expect(await directory.deleteUser('bob')).toBe(false)
-    expect((await directory.all()).keys.size).toBe(501)
-    expect(await directory.findKey(idOf(999))).toBeUndefined()
-    expect(await directory.findKey(idOf(998))).toBeDefined()
   })
 
   test('that is closed reports no more changes', async () => {

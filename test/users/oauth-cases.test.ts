@@ -1,7 +1,7 @@
 // Each rule of access tokens from both sides, with a provider that is a function: settings, keys, claims, users and bounds.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { exportJWK, type JWK, SignJWT } from 'jose'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Authenticator, Profile, User } from '../../src/users/index.ts'
 import {
   acceptKeysAndTokens,
@@ -213,35 +213,6 @@ describe('a token', () => {
     expect(await outcome(await sign({}, { typ }))).toBe(expected)
   })
 
-  test('has at most 12,000 characters', async () => {
-    const longest = async (length: number) => {
-      const plain = await sign({ x: '' })
-      // Three bytes become four characters; the header takes what is left.
-      for (let more = Math.floor((length - plain.length) * 0.75) - 3; ; more++) {
-        const token = await sign({ x: 'x'.repeat(more) })
-        if (token.length >= length) return token
-      }
-    }
-    const token = await longest(11_990)
-    expect(token.length).toBeLessThanOrEqual(12_000)
-    expect(await outcome(token)).toContain('|ann')
-    expect(await outcome(token.padEnd(12_000, '.'))).toBe('401 the token is not a JWT with an issuer')
-    expect(await outcome(token.padEnd(12_001, '.'))).toBe('401 the token has more than 12000 characters')
-  })
-
-  test('of another realm of the same host is another’s', async () => {
-    const issuers = [`${ISSUER}/a/`, `${ISSUER}/b`]
-    for (const [index, id] of [`${ISSUER}/a/|ann`, `${ISSUER}/b|ann`].entries()) {
-      const issuer = issuers[index] ?? ''
-      const { fetch, asked } = providerOf([publicKey], issuer)
-      expect(await outcome(await sign({}, { issuer }), { issuers, fetch })).toBe(`${id} as everything`)
-      expect(asked[0]).toBe(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-    }
-    expect(await outcome(await sign({}, { issuer: `${ISSUER}/c` }), { issuers })).toBe(
-      '401 the token is of another issuer',
-    )
-  })
-
   test('is refused with a challenge in which no text ends early', async () => {
     const { access } = open({ scopes: { read: 'reader' } })
     expect(await access.authenticate(await sign({ exp: undefined }))).toEqual({
@@ -283,26 +254,6 @@ describe('a token', () => {
 })
 
 describe('keys', () => {
-  test('a token checked against the keys of a moment ago is checked again with the new ones', async () => {
-    const added = generateKeyPairSync('ed25519')
-    const old = { ...publicKey, kid: 'old' }
-    const all = [old, { ...(await exportJWK(added.publicKey)), kid: 'new' }]
-    const { answers, fetch } = providerOf([old])
-    const { access, clock } = open({ fetch })
-    await access.authenticate(await sign({}, { kid: 'old' }))
-    clock.now += 10_000
-    const token = await sign({}, { kid: 'new', key: added.privateKey })
-    answers['/jwks'] = () => Response.json({ keys: all })
-    // Some of them begin with the old keys and ask for new ones just after these were fetched.
-    const found: ReturnType<typeof access.authenticate>[] = []
-    for (let tick = 0; tick < 300; tick++) {
-      found.push(access.authenticate(token))
-      await undefined
-    }
-    for (const user of await Promise.all(found))
-      expect(user).toMatchObject({ id: 'https://id.example.com|ann' })
-  })
-
   test('a token without a key id is tried with five keys', async () => {
     const others = await Promise.all(
       Array.from({ length: 5 }, () => exportJWK(generateKeyPairSync('ed25519').publicKey)),
@@ -433,20 +384,6 @@ test('the metadata is at the addresses of the gateway, and nowhere else', () => 
   const { access: atRoot } = open({ resource: 'https://tools.example.com/' })
   expect(atRoot.metadataAt(`${at}/`)).toBeUndefined()
   expect(atRoot.metadataAt(at)).toMatchObject({ resource: 'https://tools.example.com/' })
-})
-
-test('listeners hear once a minute that tokens may have expired, until they stop', () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  let count = 0
-  const stop = open().access.onChange(() => count++)
-  vi.advanceTimersByTime(59_999)
-  expect(count).toBe(0)
-  vi.advanceTimersByTime(60_001)
-  expect(count).toBe(2)
-  stop()
-  vi.advanceTimersByTime(60_000)
-  expect(count).toBe(2)
 })
 
 test('keys and tokens together: each is asked for its own, and who has neither learns where to get a token', async () => {

@@ -105,3 +105,14 @@ it('S7 S8 a few tools are searched by meaning as well, and have nothing for what
   for (const query of ['play some jazz', 'order a pizza', 'xyzzy quux'])
     expect(await found('hybrid', tools, query)).toEqual([])
 })
+
+it.each(['Lösche nichts, zeige die Zweige', 'ne supprime rien, affiche les branches', '不要删除，列出分支'])(
+  'S18 who forbids in another language gets what only looks: %s',
+  async (query) => {
+    const tools = poolOf(
+      { name: 'delete_branch', server: 'git', description: 'Deletes a branch from the list.' },
+      { name: 'list_branches', server: 'git', description: 'Lists branches.' },
+    )
+    expect((await found('hybrid', tools, query))[0]).toBe('list_branches')
+  },
+)
