@@ -173,6 +173,27 @@ describe('what is passed on', () => {
   })
 })
 
+test('large requests at the same time reach the upstream unmixed', async () => {
+  const reply = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    content: done,
+    stop_reason: 'end_turn',
+    usage: {},
+  }
+  const { url, bodies } = await recorder(reply)
+  const { url: gateway } = await open(createMessagesUpstream({ url, wire: 'append' }), { mode: 'off' })
+  const large = Array.from({ length: 16 }, (_, client) => ({
+    ...{ model: 'any', max_tokens: 10 },
+    messages: [{ role: 'user', content: `${client} `.repeat(26_000 + client * 1000) }],
+  }))
+  for (let from = 0; from < large.length; from += 8)
+    await Promise.all(large.slice(from, from + 8).map((body) => post(gateway, body)))
+  const texts = (all: Loose[]) => all.map(({ messages }) => messages[0].content).sort()
+  expect(texts(bodies)).toEqual(texts(large))
+})
+
 test('what the API itself would refuse, or this gateway cannot do, is refused with a reason', async () => {
   const { ask, model } = await play({ mode: 'auto', says })
   const refused = async (more: Loose) => (await ask(asked(more))).body.error.message
