@@ -95,7 +95,11 @@ function readObject(bytes: Buffer, start: number, endOf: EndOf, read: Read): obj
     if (key === '__proto__') throw new ScanError(`the key at ${at} needs JSON.parse`)
     const end = endOf(value)
     if (isLazy(bytes, key, value, end)) defineLazy(fields, key, bytes, value, end)
-    else fields[key] = read(value, end)
+    else {
+      // The last of several values of one key counts, also after one that is not read yet.
+      if (key === 'data') delete fields[key]
+      fields[key] = read(value, end)
+    }
     at = nextItem(bytes, end, false, '}')
   }
   return fields

@@ -150,6 +150,13 @@ describe('JSON', () => {
     }
   })
 
+  it('with a key twice has its last value', async () => {
+    const model = await openModel()
+    const image = `{"data":"${'x'.repeat(20_000)}","data":"y"}`
+    const { status } = await ask(model.url, 'messages', `{"model":"m","messages":[],"own":${image}}`)
+    expect([status, model.last()?.own]).toEqual([200, { data: 'y' }])
+  })
+
   it('that nobody changes leaves as the bytes that came, and too much of it is refused', async () => {
     const vendor = await openVendor({ body: message() })
     const gateway = await openGateway(upstreamFor('messages', vendor.url, { wire: 'native' }))
