@@ -1,4 +1,4 @@
-// Writes the language table; src/search/languages/bridge.ts reads it.
+// Writes the language table; src/search/languages/translate.ts reads it.
 import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../src/search/languages/index.ts'
 
 export type Entry = {

@@ -1,48 +1,57 @@
 // Exports of lib for other folders.
 
-export { parseBetas } from './betas.ts'
-export { bindMethods } from './bind-methods.ts'
-export { cleanText, cleanValue, unsafeKinds } from './clean-text.ts'
 export { type DiffLine, type FileChange, fileChange } from './diff.ts'
-export { dropOldest } from './drop-oldest.ts'
-export type { Environment } from './environment.ts'
-export { hash } from './hash.ts'
-export { readableText } from './html.ts'
 export {
   type Fields,
   fieldsOf,
+  isContainer,
   isFields,
   isShallow,
   jsonLength,
   listOf,
   omitFields,
+  parseBetas,
   textOf,
   toJson,
+  walkJson,
   wellFormed,
   wellFormedJson,
   withoutCacheControl,
 } from './json.ts'
-export { literalRanges, replaceLiterals } from './literals.ts'
 export {
   byName,
+  CALL_THESE,
+  CALL_TOOL,
+  callToolInput,
   closestNames,
   editDistance,
   fullName,
   MAX_SLUG_LENGTH,
   MCP_PREFIX,
+  matchesAny,
+  matchesServer,
+  matchesTool,
+  misnamesArguments,
+  readServerPattern,
+  readToolPattern,
+  SEARCH_TOOL,
   slugOf,
   splitName,
   splitToolName,
-} from './names.ts'
-export { oncePerFrozen } from './once-per-frozen.ts'
-export { CALL_THESE, CALL_TOOL, callToolInput, misnamesArguments, SEARCH_TOOL } from './own-tools.ts'
-export { aboutChanges, cut, errorMessage, oneLine, quote, spellOutInvisible } from './text.ts'
-export {
-  matchesServer,
-  matchesTool,
-  readServerPattern,
-  readToolPattern,
   type ToolPattern,
-} from './tool-pattern.ts'
-export { isContainer, walkJson } from './walk-json.ts'
-export { matchesAny } from './wildcard.ts'
+} from './names.ts'
+export { bindMethods, dropOldest, type Environment, hash, oncePerFrozen } from './objects.ts'
+export {
+  aboutChanges,
+  cleanText,
+  cleanValue,
+  cut,
+  errorMessage,
+  literalRanges,
+  oneLine,
+  quote,
+  readableText,
+  replaceLiterals,
+  spellOutInvisible,
+  unsafeKinds,
+} from './text.ts'

@@ -1,5 +1,7 @@
 // Splits names into words (S5) and into server and tool (H3), orders them, and finds names that are nearly the same.
 // Implements H3, S5.
+import type { Fields } from './json.ts'
+import { quote } from './text.ts'
 
 /** The prefix of the names of MCP tools: `mcp__<server>__<tool>`. */
 export const MCP_PREFIX = 'mcp__'
@@ -137,4 +139,104 @@ export function editDistance(a: string, b: string, limit: number): number {
     previous = current
   }
   return Math.min(previous[b.length]!, limit + 1)
+}
+
+/** The default name of the search tool. */
+export const SEARCH_TOOL = 'ToolSearch'
+
+/** The default name of the tool through which the model calls others, for clients whose tool list cannot change. */
+export const CALL_TOOL = 'CallTool'
+
+/** The start of the text in front of definitions that the MCP gateway's search found; the offline model reads it. */
+export const CALL_THESE = `Call these with ${CALL_TOOL}`
+
+/** Returns the input schema of the tool named `CALL_TOOL`. */
+export function callToolInput(nameDescription = 'The full name of the tool.') {
+  return {
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: nameDescription },
+      arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
+    },
+    required: ['name', 'arguments'],
+  } as const
+}
+
+/**
+ * Returns whether a call through `CALL_TOOL` has no `arguments` but other keys, such as `input`: run without arguments, the
+ * tool would do something else. A call with only a name is allowed.
+ */
+export function misnamesArguments(call: Fields): boolean {
+  return (call.arguments ?? null) === null && Object.keys(call).some((key) => !KEYS.has(key))
+}
+
+const KEYS = new Set(['name', 'arguments'])
+
+/** Which servers, and which of their tools. `*` stands for any text of either. */
+export type ToolPattern = { readonly server: string; readonly tool: string }
+
+/**
+ * Reads a tool's name as users see it, with or without `mcp__`, in which `*` stands for any text; `*` alone is every tool
+ * of every server. Throws an error that says what to write for a pattern that cannot match: one that names no server, or has
+ * characters that no name has.
+ */
+export function readToolPattern(text: string): ToolPattern {
+  const name = /^mcp__/i.test(text) ? text.slice(MCP_PREFIX.length) : text
+  if (name === '*') return { server: '*', tool: '*' }
+  const end = name.indexOf('__')
+  if (end < 1 && name.length < text.length)
+    throw new Error(
+      `${quote(text)} names no tool; write ${quote(`${name || 'server'}__*`)} for every tool of a server`,
+    )
+  if (end < 1)
+    throw new Error(
+      `${quote(text)} names no server; put its name in front, as in ${quote(`server__${name}`)}, or write ${quote(`*__${name}`)} for every server`,
+    )
+  const [server, tool] = [name.slice(0, end), name.slice(end + 2)]
+  const write = `${serverPattern(server)}__${tool.replace(/[^\w*-]/gu, '_') || '*'}`
+  if (write === name) return { server, tool }
+  throw new Error(`${quote(text)} matches no tool, because of how tools are named; write ${quote(write)}`)
+}
+
+/**
+ * Reads a server's name in which `*` stands for any text. Throws an error that says what to write for one that no server has.
+ */
+export function readServerPattern(text: string): string {
+  const write = serverPattern(text)
+  if (write === text) return text
+  throw new Error(`${quote(text)} matches no server, because of how servers are named; write ${quote(write)}`)
+}
+
+function serverPattern(text: string): string {
+  if (!text.includes('*')) return slugOf(text)
+  return text.replace(/[^A-Za-z0-9*-]+/g, '_').replace(/^_|_$/g, '')
+}
+
+/** Returns whether a server's name matches; case does not count, as no two servers differ in it alone. */
+export function matchesServer(pattern: string, server: string): boolean {
+  return matchesAny([pattern.toLowerCase()], server.toLowerCase())
+}
+
+/** Returns whether a tool, as users see its name, matches. */
+export function matchesTool(pattern: ToolPattern, { server, tool }: ToolPattern): boolean {
+  return matchesServer(pattern.server, server) && matchesAny([pattern.tool], tool)
+}
+
+/** Returns whether a name matches any of the patterns. */
+export function matchesAny(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => matches(name, pattern))
+}
+
+function matches(name: string, pattern: string): boolean {
+  const [start = '', ...inner] = pattern.split('*')
+  const end = inner.pop()
+  if (end === undefined) return name === pattern
+  const last = name.length - end.length
+  let at = start.length
+  if (at > last || !name.startsWith(start) || !name.endsWith(end)) return false
+  return inner.every((part) => {
+    const found = name.indexOf(part, at)
+    at = found + part.length
+    return found >= 0 && at <= last
+  })
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createDense } from '../../src/search/index.ts'
-import { KERNEL } from '../../src/search/meaning/kernel.ts'
+import { KERNEL } from '../../src/search/meaning/meaning.ts'
 import { runs } from '../support/runs.ts'
 
 const vector = (dimensions: number) =>

@@ -1,16 +1,24 @@
 // Exports of agent/skills for other folders.
 
-export { readSkillText } from './front-matter.ts'
 export {
   loadSkills,
   parseSkillFiles,
   projectSkillFolders,
   readSkillFiles,
+  readSkillText,
+  remoteSkills,
+  type Skill,
+  type SkillDiscovery,
   type SkillFile,
   skillFolders,
+  type UsedSkill,
   userSkillFolders,
 } from './load.ts'
-export { remoteSkills } from './remote.ts'
-export { type FoundToolsAndSkills, searchToolsAndSkills, type ToolOrSkill } from './search.ts'
-export { createSkills, type Skills, type SkillsOptions } from './skills.ts'
-export type { Skill, SkillDiscovery, UsedSkill } from './types.ts'
+export {
+  createSkills,
+  type FoundToolsAndSkills,
+  type Skills,
+  type SkillsOptions,
+  searchToolsAndSkills,
+  type ToolOrSkill,
+} from './skills.ts'

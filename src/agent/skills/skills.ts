@@ -1,15 +1,173 @@
-// Manages the skills of one conversation: offers with each message, and the tools DiscoverSkills and Skill (U2, U3).
-// Implements U2.
-import type { FindRelated, Message, Rank, Shelf } from '../../core/index.ts'
+// Offers skills to the model: searches them, lists them, and loads one for DiscoverSkills and Skill (U2, U3).
+// Implements U2, U3.
+
+import { cleanQuery } from '../../core/calls/index.ts'
+import { reminder } from '../../core/history/index.ts'
+import type { Content, FindRelated, Message, PoolTool, Rank, Shelf } from '../../core/index.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'
 import { proxiedFetch } from '../../node/index.ts'
 import { rankers } from '../../rankers/index.ts'
-import { createRelatedSearch } from '../../search/index.ts'
+import {
+  createRelatedSearch,
+  FILLER_WORDS,
+  poolTools,
+  type RelatedEntry,
+  STOP_WORDS,
+  splitWords,
+} from '../../search/index.ts'
 import type { AgentTool } from '../types.ts'
-import { discoveredIn, offerText } from './offers.ts'
-import { remoteSkills } from './remote.ts'
-import { relatedEntries, relevantSkills } from './search.ts'
-import { discoverTool, skillTool } from './tools.ts'
-import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
+import { type Notify, remoteSkills, type Skill, type SkillDiscovery, type UsedSkill } from './load.ts'
+
+/** Name of the tool that searches skills. */
+const DISCOVER = 'DiscoverSkills'
+const OFFER = 'Skills relevant to your task:'
+const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
+
+/** Maximum characters of a description in an offer. */
+const MAX_LINE_LENGTH = 240
+
+type SkillSummary = { readonly name: string; readonly description: string }
+
+/** Writes the offer of these skills. */
+function offerText(skills: readonly SkillSummary[]): string {
+  return reminder(`${OFFER}\n${skillLines(skills)}`)
+}
+
+/** Lists skills, one per line. */
+function skillLines(skills: readonly SkillSummary[]): string {
+  return skills
+    .map(({ name, description }) => `- ${name}: ${oneLine(description, MAX_LINE_LENGTH)}`)
+    .join('\n')
+}
+
+/**
+ * Returns the names of skills from offers and from answers to DiscoverSkills. Other tools' output cannot make a skill
+ * discovered.
+ */
+function discoveredIn(messages: readonly Message[]): Set<string> {
+  const names = new Set<string>()
+  const searches = new Set<unknown>()
+  for (const { role, content } of messages) {
+    for (const { type, name, id, text, tool_use_id: call, content: answer } of blocksOf(content)) {
+      if (role === 'assistant' && type === 'tool_use' && name === DISCOVER) searches.add(id)
+      if (role !== 'user') continue
+      if (type === 'text' && OFFERED.test(textOf(text))) addNames(names, textOf(text))
+      if (type === 'tool_result' && searches.has(call))
+        for (const block of blocksOf(answer)) addNames(names, textOf(block.text))
+    }
+  }
+  return names
+}
+
+function addNames(names: Set<string>, text: string): void {
+  for (const [, name] of text.matchAll(/^- ([^\s:]+): /gm)) if (name) names.add(name)
+}
+
+/** A deferred tool or a skill. */
+export type ToolOrSkill = {
+  /** Which of the two it is. */
+  readonly kind: 'tool' | 'skill'
+  /** The name by which the model calls the tool or reads the skill. */
+  readonly name: string
+  /** The text that was searched besides the name. */
+  readonly description: string
+}
+
+/** What a search of tools and skills found. */
+export type FoundToolsAndSkills = {
+  /** Tools and skills ranked together, best first. */
+  readonly found: readonly ToolOrSkill[]
+  /** How many matched in total. */
+  readonly matched: number
+}
+
+const MAX_FOUND = 10
+/** On the scale of `hybrid`: nine in ten correct answers to real tasks score higher, small talk about tools mostly lower. */
+const MIN_SCORE = 5
+/** Share of the best score. */
+const MIN_SHARE = 0.6
+/** With fewer words, any match scores high: "go on", "continue", "the other one". */
+const MIN_WORDS = 2
+
+/** Ranks deferred tools and skills together. */
+export async function searchToolsAndSkills(
+  shelf: Shelf | undefined,
+  skills: readonly Skill[],
+  query: string,
+  { limit = MAX_FOUND, rank = rankers.hybrid }: { readonly limit?: number; readonly rank?: Rank } = {},
+): Promise<FoundToolsAndSkills> {
+  const own = skillEntries(skills)
+  const entries = shelf ? together(shelf.partition().deferred, own) : own
+  const text = cleanQuery(query)
+  const { hits, matched } = text === '' ? { hits: [], matched: 0 } : await rank(entries, text, limit)
+  const isSkill = new Set(own)
+  const found = hits.map(({ tool }) => ({
+    kind: isSkill.has(tool) ? ('skill' as const) : ('tool' as const),
+    name: tool.name,
+    description: tool.tool.description ?? '',
+  }))
+  return { found, matched }
+}
+
+/** Returns the names of the skills that fit a user message, best first; none if it is too short or nothing matches well. */
+async function relevantSkills(
+  skills: readonly Skill[],
+  message: string,
+  limit: number,
+  rank: Rank = rankers.hybrid,
+): Promise<readonly string[]> {
+  const query = cleanQuery(message)
+  if (skills.length === 0 || tellingWords(query) < MIN_WORDS) return []
+  const { hits } = await rank(skillEntries(skills), query, limit)
+  const minScore = Math.max(MIN_SCORE, (hits[0]?.score ?? 0) * MIN_SHARE)
+  return hits.filter(({ score }) => score >= minScore).map(({ tool }) => tool.name)
+}
+
+function tellingWords(text: string): number {
+  const words = splitWords(text).filter((word) => /\p{L}/u.test(word))
+  return new Set(words.filter((word) => !STOP_WORDS.has(word) && !FILLER_WORDS.has(word))).size
+}
+
+const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
+
+/**
+ * Returns skills in the form of tools, for rankers; the same entries for the same list, so that rankers can reuse
+ * their index.
+ */
+function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
+  let entries = entriesOf.get(skills)
+  if (!entries) {
+    entries = poolTools(skills.map(({ name, description }) => ({ name, description })))
+    entriesOf.set(skills, entries)
+  }
+  return entries
+}
+
+const relatedOf = new WeakMap<readonly Skill[], readonly RelatedEntry[]>()
+
+/** Returns skills in the form in which a search for tools names them. */
+function relatedEntries(skills: readonly Skill[]): readonly RelatedEntry[] {
+  let entries = relatedOf.get(skills)
+  if (!entries) {
+    entries = skills.map(({ name, description }) => ({
+      item: { kind: 'skill', name, description, advice: 'read it with Skill' },
+      tool: { name, description },
+    }))
+    relatedOf.set(skills, entries)
+  }
+  return entries
+}
+
+const joined = new WeakMap<readonly PoolTool[], { own: readonly PoolTool[]; all: readonly PoolTool[] }>()
+
+function together(tools: readonly PoolTool[], own: readonly PoolTool[]): readonly PoolTool[] {
+  const known = joined.get(tools)
+  if (known?.own === own) return known.all
+  const all = [...tools, ...own]
+  joined.set(tools, { own, all })
+  return all
+}
 
 /** Options of `createSkills`. */
 export type SkillsOptions = {
@@ -145,4 +303,134 @@ function withRemote(local: readonly Skill[], remote: readonly Skill[], notify: N
     else skills.set(skill.name, skill)
   }
   return [...skills.values()]
+}
+
+/** What the tools need of the conversation's skills. */
+type SkillSource = {
+  /** The skills known now. */
+  readonly known: () => readonly Skill[]
+  /** Resolves with the remote skills included, once their index has loaded or failed. */
+  readonly complete: () => Promise<readonly Skill[]>
+  readonly shelf: Shelf | undefined
+  readonly rank: Rank | undefined
+  readonly discover: (found: readonly Skill[]) => void
+  readonly isDiscovered: (name: string) => boolean
+  readonly use: (name: string) => void
+}
+
+/** Maximum number of local skills that the description of the tool Skill names. */
+const MAX_NAMED = 40
+/** Tools are mentioned if they are among this many best matches of tools and skills. */
+const MAX_WITH_TOOLS = 5
+const MAX_BODY_LENGTH = 100_000
+
+function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTool {
+  return {
+    name: DISCOVER,
+    description:
+      'Finds skills: instructions for kinds of tasks, written by people who know how. Skills that fit the user\'s message are offered as "Skills relevant to your task:". Before you do something that those do not cover, search here. Answers with names and descriptions, best first; read one with Skill.',
+    input_schema: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'The task in a few words.' } },
+      required: ['query'],
+    },
+    isReadOnly: true,
+    async run({ query }) {
+      const skills = await complete()
+      const queryText = textOf(query)
+      const options = rank ? { rank } : {}
+      const { found } = await searchToolsAndSkills(undefined, skills, queryText, options)
+      const byName = new Map(skills.map((skill) => [skill.name, skill]))
+      const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
+      discover(fits)
+      const about = fits.length > 0 ? skillLines(fits) : nothing(queryText, skills)
+      if (!shelf) return about
+      const both = await searchToolsAndSkills(shelf, skills, queryText, { ...options, limit: MAX_WITH_TOOLS })
+      return [about, ...aboutTools(both.found, shelf.searchTool)].join('\n\n')
+    },
+  }
+}
+
+function skillTool(source: SkillSource, local: readonly Skill[]): AgentTool {
+  return {
+    name: 'Skill',
+    description: `Reads a skill: instructions for a kind of task. Do so before you begin a task that one fits, then follow it.${namesOf(local)}`,
+    input_schema: {
+      type: 'object',
+      properties: { skill: { type: 'string', description: 'Its name.' } },
+      required: ['skill'],
+    },
+    isReadOnly: true,
+    run: async ({ skill }) => runSkill(textOf(skill), source),
+  }
+}
+
+/** Reads a skill; a remote one only if it was discovered (U3). */
+async function runSkill(
+  requested: string,
+  { known, complete, isDiscovered, use }: SkillSource,
+): Promise<Content> {
+  const wanted = requested.trim().replace(/^\//, '')
+  const skill = named(known(), wanted) ?? named(await complete(), wanted)
+  if (!skill) return refused(unknown(wanted, known()))
+  if (skill.isRemote && !isDiscovered(skill.name))
+    return refused(
+      `The remote skill "${skill.name}" was not discovered in this conversation. Use ${DISCOVER} to find it first.`,
+    )
+  try {
+    const body = await skill.read()
+    use(skill.name)
+    return skillText(skill, body)
+  } catch (error) {
+    return refused(`The skill "${skill.name}" cannot be read: ${(error as Error).message}.`)
+  }
+}
+
+function skillText({ name, place, isRemote, allowedTools = [] }: Skill, body: string): string {
+  const where = isRemote ? `It comes from ${place}.` : `Its folder is ${place}; paths in it begin there.`
+  const tools = allowedTools.length > 0 ? ` It is written for these tools: ${allowedTools.join(', ')}.` : ''
+  const text = cut(body, MAX_BODY_LENGTH)
+  const rest = text === body ? '' : '\n\nThe rest is too long to be shown here.'
+  return `The skill "${name}". ${where}${tools}\n\n${text}${rest}`
+}
+
+function named(skills: readonly Skill[], wanted: string): Skill | undefined {
+  return (
+    skills.find(({ name }) => name === wanted) ??
+    skills.find(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  )
+}
+
+function namesOf(skills: readonly Skill[]): string {
+  if (skills.length === 0) return ` Find one with ${DISCOVER}.`
+  const names = skills.slice(0, MAX_NAMED).map(({ name }) => name)
+  const rest = skills.length - names.length
+  return ` There are: ${names.join(', ')}${rest > 0 ? ` and ${rest} more, found with ${DISCOVER}` : ''}.`
+}
+
+function nothing(query: string, skills: readonly Skill[]): string {
+  return `No skill matches "${oneLine(query, 100)}". ${skills.length} skills can be searched; try other words, or go on without one.`
+}
+
+function aboutTools(found: readonly ToolOrSkill[], searchTool: string): string[] {
+  const names = found.filter(({ kind }) => kind === 'tool').map(({ name }) => name)
+  if (names.length === 0) return []
+  const list = names.join(',')
+  return [
+    `Deferred tools that fit too: ${names.join(', ')}. Load them with ${searchTool}, {"query": "select:${list}"}.`,
+  ]
+}
+
+function unknown(wanted: string, skills: readonly Skill[]): string {
+  const local = skills.filter(({ isRemote }) => !isRemote)
+  const near = closestNames(
+    wanted,
+    local.map(({ name }) => name),
+  )
+  const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
+  return `There is no skill named "${oneLine(wanted, 100)}".${hint} Use ${DISCOVER} to find one.`
+}
+
+function refused(text: string): Content {
+  return { content: [{ type: 'text', text }], isError: true }
 }

@@ -3,14 +3,9 @@ import { resolve } from 'node:path'
 import { type CallKind, describeReads, describeSearches } from '../../core/index.ts'
 import { proxiedFetch } from '../../node/index.ts'
 import type { AgentTool } from '../types.ts'
-import { bashTool } from './bash.ts'
-import { fetchTool } from './fetch.ts'
-import { createFiles } from './files.ts'
-import { globTool } from './glob.ts'
-import { grepTool } from './grep.ts'
-import { moveTool, removeTool } from './move-remove.ts'
-import { readTool } from './read.ts'
-import { editTool, writeTool } from './write.ts'
+import { createFiles, editTool, moveTool, readTool, removeTool, writeTool } from './files.ts'
+import { bashTool, fetchTool } from './programs.ts'
+import { globTool, grepTool } from './search.ts'
 
 /** Options of `createBuiltInTools`. */
 export type BuiltInOptions = {
@@ -49,7 +44,5 @@ export const builtInCallKinds: { readonly [name: string]: CallKind } = {
   Grep: describeSearches,
   Glob: describeSearches,
 }
-export { shellPath } from './bash.ts'
-export { createBatchTool } from './batch.ts'
-export { createScriptTool, type ScriptToolOptions } from './script.ts'
-export { globExpression } from './walk.ts'
+export { globExpression } from './files.ts'
+export { createBatchTool, createScriptTool, type ScriptToolOptions, shellPath } from './programs.ts'

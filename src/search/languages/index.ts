@@ -4,10 +4,15 @@ export {
   BRIDGE_MAGIC,
   type Bridge,
   createBridge,
+  createTranslate,
   DIRECTORY_ENTRY,
+  foreignWords,
+  isMostlyLatin,
+  mergeRankings,
   nearestWord,
   otherForm,
-} from './bridge.ts'
-export { foreignWords } from './foreign-words.ts'
-export { createTranslate, type Translate, type TranslatedWord, type Translation } from './translate.ts'
-export { isMostlyLatin, mergeRankings, type QueryRanking } from './two-languages.ts'
+  type QueryRanking,
+  type Translate,
+  type TranslatedWord,
+  type Translation,
+} from './translate.ts'

@@ -176,3 +176,374 @@ function pairs(run: string, emit: Emit): void {
       emit(characters[index - 1]! + characters[index]!, false)
   if (characters.length > 1) for (const character of characters) emit(character, true)
 }
+
+/** Words whose forms Porter's algorithm does not unify. */
+const IRREGULAR = new Map(
+  Object.entries({
+    analysis: 'analyz',
+    analyses: 'analyz',
+    analyse: 'analyz',
+    analysed: 'analyz',
+    analytics: 'analyz',
+    analytical: 'analyz',
+    conversion: 'convert',
+    conversions: 'convert',
+    deletion: 'delet',
+    summary: 'summar',
+    summaries: 'summar',
+    summarize: 'summar',
+    summarise: 'summar',
+    summarization: 'summar',
+    summarizer: 'summar',
+    summarizes: 'summar',
+    summarizing: 'summar',
+    sent: 'send',
+    bought: 'buy',
+    sold: 'sell',
+    found: 'find',
+    paid: 'pai',
+    written: 'write',
+    wrote: 'write',
+    ran: 'run',
+    built: 'build',
+    made: 'make',
+    drawn: 'draw',
+    children: 'child',
+    people: 'person',
+    news: 'news',
+    optimum: 'optim',
+    translator: 'translat',
+    recipe: 'recip',
+    subscription: 'subscrib',
+    subscriptions: 'subscrib',
+    description: 'describ',
+    descriptions: 'describ',
+    weather: 'weather',
+    status: 'status',
+    canvas: 'canvas',
+    alias: 'alias',
+    business: 'business',
+    businesses: 'business',
+    university: 'universiti',
+    universities: 'universiti',
+    universal: 'universal',
+    organization: 'organiz',
+    organisation: 'organiz',
+    organ: 'organ',
+    general: 'general',
+    generic: 'generic',
+    generally: 'general',
+    generate: 'generat',
+    generated: 'generat',
+    generates: 'generat',
+    generating: 'generat',
+    generation: 'generat',
+    generator: 'generat',
+    policy: 'polici',
+    police: 'police',
+    communication: 'communic',
+    community: 'commun',
+  }),
+)
+
+const STEP_2: readonly (readonly [string, string])[] = [
+  ['ational', 'ate'],
+  ['ization', 'ize'],
+  ['isation', 'ize'],
+  ['iveness', 'ive'],
+  ['fulness', 'ful'],
+  ['ousness', 'ous'],
+  ['tional', 'tion'],
+  ['biliti', 'ble'],
+  ['entli', 'ent'],
+  ['ousli', 'ous'],
+  ['ation', 'ate'],
+  ['alism', 'al'],
+  ['aliti', 'al'],
+  ['iviti', 'ive'],
+  ['enci', 'ence'],
+  ['anci', 'ance'],
+  ['izer', 'ize'],
+  ['iser', 'ize'],
+  ['abli', 'able'],
+  ['alli', 'al'],
+  ['ator', 'ate'],
+  ['eli', 'e'],
+]
+
+const STEP_3: readonly (readonly [string, string])[] = [
+  ['icate', 'ic'],
+  ['ative', ''],
+  ['alize', 'al'],
+  ['iciti', 'ic'],
+  ['ical', 'ic'],
+  ['ness', ''],
+  ['ful', ''],
+]
+
+const STEP_4 = [
+  ...['ement', 'ance', 'ence', 'able', 'ible', 'ment', 'ant', 'ent', 'ism', 'ate', 'iti', 'ous', 'ive'],
+  ...['ize', 'ise', 'ion', 'al', 'er', 'ic', 'ou'],
+]
+
+/** Returns the stem of a lower-case word without accents; leaves short words and words in other scripts as they are. */
+export function stem(word: string): string {
+  const irregular = IRREGULAR.get(word)
+  if (irregular !== undefined) return irregular
+  if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
+  let text = endings(plural(word))
+  text = replaceSuffix(text, STEP_2)
+  text = replaceSuffix(text, STEP_3)
+  return tidy(stripSuffix(text))
+}
+
+function plural(word: string): string {
+  if (word.endsWith('sses')) return word.slice(0, -2)
+  if (word.endsWith('ies')) return word.length > 4 ? word.slice(0, -2) : word.slice(0, -1)
+  if (word.endsWith('ss') || word.endsWith('us') || !word.endsWith('s')) return word
+  return word.length > 3 || /[aeiou]s$/.test(word) === false ? word.slice(0, -1) : word
+}
+
+/** Removes -ed and -ing, and turns a final y into i. */
+function endings(word: string): string {
+  let text = word
+  if (text.endsWith('eed')) {
+    if (measure(text.slice(0, -3)) > 0) text = text.slice(0, -1)
+  } else {
+    const cut = text.endsWith('ing') ? 3 : text.endsWith('ed') ? 2 : 0
+    const base = text.slice(0, text.length - cut)
+    if (cut > 0 && base.length > 1 && hasVowel(base)) text = restore(base)
+  }
+  return text.endsWith('y') && text.length > 2 && hasVowel(text.slice(0, -1)) ? `${text.slice(0, -1)}i` : text
+}
+
+function restore(base: string): string {
+  if (/(?:at|bl|iz)$/.test(base)) return `${base}e`
+  if (/([^aeioulsz])\1$/.test(base)) return base.slice(0, -1)
+  return measure(base) === 1 && isShort(base) ? `${base}e` : base
+}
+
+function replaceSuffix(word: string, rules: readonly (readonly [string, string])[]): string {
+  for (const [suffix, replacement] of rules) {
+    if (!word.endsWith(suffix)) continue
+    const base = word.slice(0, word.length - suffix.length)
+    return measure(base) > 0 ? base + replacement : word
+  }
+  return word
+}
+
+function stripSuffix(word: string): string {
+  for (const suffix of STEP_4) {
+    if (!word.endsWith(suffix)) continue
+    const base = word.slice(0, word.length - suffix.length)
+    const isAllowed = measure(base) > 1 && (suffix !== 'ion' || /[st]$/.test(base))
+    return isAllowed ? base : word
+  }
+  return word
+}
+
+function tidy(word: string): string {
+  let text = word
+  if (text.endsWith('e')) {
+    const base = text.slice(0, -1)
+    const size = measure(base)
+    if (size > 1 || (size === 1 && !isShort(base))) text = base
+  }
+  return text.endsWith('ll') && measure(text) > 1 ? text.slice(0, -1) : text
+}
+
+/** Counts how often a vowel is followed by a consonant: Porter's m. */
+function measure(word: string): number {
+  let count = 0
+  let wasVowel = false
+  for (let index = 0; index < word.length; index++) {
+    const vowel = isVowel(word, index)
+    if (wasVowel && !vowel) count++
+    wasVowel = vowel
+  }
+  return count
+}
+
+function isVowel(word: string, index: number): boolean {
+  const letter = word[index]!
+  if ('aeiou'.includes(letter)) return true
+  return letter === 'y' && index > 0 && !isVowel(word, index - 1)
+}
+
+function hasVowel(word: string): boolean {
+  for (let index = 0; index < word.length; index++) if (isVowel(word, index)) return true
+  return false
+}
+
+/** Returns whether a word ends in consonant, vowel, consonant, the last not w, x or y. */
+function isShort(word: string): boolean {
+  const end = word.length - 1
+  if (end < 2 || /[wxy]$/.test(word)) return false
+  return !isVowel(word, end) && isVowel(word, end - 1) && !isVowel(word, end - 2)
+}
+
+const GROUPS = `
+  delete remove erase discard
+  get fetch retrieve obtain
+  find search lookup query locate discover
+  show display list view
+  get show
+  read view open
+  create add make generate open
+  generate produce compose
+  build construct make
+  update edit modify change
+  set change configure adjust
+  send post share deliver
+  message dm chat text
+  notify alert notification
+  start launch run execute begin
+  stop halt end terminate
+  stop cancel
+  close end
+  buy purchase order shop
+  cost price fee
+  movie film cinema
+  song track music
+  image picture photo photograph
+  mail email
+  directory folder
+  doc document
+  repository repo
+  info information detail
+  data information
+  location place
+  address location
+  restaurant dining
+  hotel accommodation lodging
+  job career employment position
+  meeting event appointment
+  calendar schedule
+  reminder alarm remind
+  todo task
+  weather forecast
+  stock share ticker
+  currency exchange
+  compute calculate
+  calculate evaluate
+  convert transform
+  website webpage site web
+  url link
+  customer client
+  employee staff worker
+  ticket issue
+  bug issue
+  route direction navigate
+  trip travel itinerary vacation
+  car vehicle automobile
+  phone mobile
+  article post
+  summary summarize overview
+  chart graph plot
+  chart diagram visualize
+  archive zip compress
+  copy duplicate clone
+  move transfer
+  reserve book reservation
+  doctor physician
+  health medical
+  recipe cook
+  food meal
+  verify validate check
+  compare difference
+  average mean
+  total sum
+  count number
+  invite invitation
+  latest recent newest
+  friend contact
+  team group
+  author writer
+  picture drawing
+  test exam quiz
+  learn study education
+  gift present
+  cheap discount deal coupon
+  house home property
+  rent rental
+  company business firm
+  law legal
+  money finance financial
+  error problem
+  fix repair
+  speech voice audio
+  speak voice
+  game play
+  sport match
+  code program
+  ai model
+  pdf document
+  note memo
+  comment reply
+  answer respond reply
+  label tag
+  history past
+  upload import
+  download export
+  save store
+  log record
+  login signin authenticate
+  password credential
+  user account
+  size length
+  quantity amount
+`
+
+let table: ReadonlyMap<string, readonly string[]> | undefined
+
+/**
+ * Returns the synonyms of a stem, with itself among them and some more than once. Builds its table on first use, because
+ * most commands start and never search.
+ */
+export function synonymsOf(stemmed: string): readonly string[] | undefined {
+  table ??= tableOf(GROUPS)
+  return table.get(stemmed)
+}
+
+function tableOf(groups: string): Map<string, string[]> {
+  const table = new Map<string, string[]>()
+  for (const line of groups.trim().split('\n')) {
+    const stems = line.trim().split(/\s+/).map(stem)
+    for (const one of stems) table.set(one, [...(table.get(one) ?? []), ...stems])
+  }
+  return table
+}
+
+const split = (text: string): string[] => text.trim().split(/\s+/)
+
+/** Function words: never indexed, never searched. */
+export const STOP_WORDS: ReadonlySet<string> = new Set(
+  split(`
+    a an the this that these those i me my mine myself we us our ours you your yours he him his she her hers it its
+    they them their theirs who whom whose which what when where why how is are was were be been being am do does did
+    doing have has had having can could will would shall should may might must cannot of to in on at by for from with
+    about as into onto through during before after between out off over under again then than there here so such too
+    very and or but nor if because while until upon per via within without against toward towards along across among
+    any all both each every few more most other others another some no not only own same just also even ever yet
+    im ive id ill youre youve hes shes theyre weve were thats whats heres theres lets dont doesnt didnt cant couldnt
+    wont wouldnt shouldnt isnt arent wasnt werent havent hasnt hadnt don doesn didn couldn wouldn shouldn isn aren
+    wasn weren haven hasn hadn ll ve re etc eg ie
+  `),
+)
+
+/** Words that people and models put around what they want. Indexed, but searched only if a query has no other words. */
+export const FILLER_WORDS: ReadonlySet<string> = new Set(
+  split(`
+    please kindly want wants wanted wish need needs needed like likes help helps helping assist assistance hi hello hey
+    thanks thank appreciate able let know tell give gives giving wondering wonder trying try tries looking seeking
+    interested going gonna wanna gotta ok okay sure actually really maybe perhaps possible possibly probably currently
+    quickly easily simply something anything everything someone anyone somebody anybody thing things stuff way ways
+    kind lot lots bit regarding concerning related specific specifically certain particular given following ensure
+    finally lastly firstly secondly thirdly additionally furthermore moreover afterwards afterward next now today
+    ask asking question questions planning plan plans decided hoping hope think thinking guess love enjoy
+    mention mentioned called named titled various several many much different useful available required necessary
+    good great nice best better suitable appropriate relevant well quick easy new
+    use used using uses make makes making take takes taking go goes come comes say says said see seen
+    tool tools function functions service capability
+  `),
+)
