@@ -25,99 +25,47 @@ function shelfWith(options: ShelfOptions = {}): Shelf {
 }
 
 describe('G3 the deny list', () => {
-  it.each([
-    'claude-instant-1.2',
-    'anthropic.claude-instant-v1',
-    'claude-1.3',
-    'claude-v1',
-    'claude-2',
-    'claude-2.0',
-    'claude-2.1',
-    'anthropic.claude-v2',
-    'anthropic.claude-v2:1',
-    'anthropic/claude-2.1:beta',
-    'claude-3-opus-20240229',
-    'claude-3-sonnet@20240229',
-    'claude-3-haiku-20240307',
-    'claude-3-5-haiku-latest',
-    'anthropic.claude-3-haiku-20240307-v1:0',
-    'anthropic.claude-3-sonnet-20240229-v1:0:28k',
-    'eu.anthropic.claude-3-5-sonnet-20240620-v1:0',
-    'claude-3-5-sonnet-v2@20241022',
-    'anthropic/claude-3.5-sonnet',
-    'anthropic/claude-3.5-haiku:beta',
-    'claude-3-7-sonnet-20250219',
-    'claude-3-7-sonnet@20250219',
-    'anthropic/claude-3.7-sonnet:thinking',
-    'databricks-claude-3-7-sonnet',
-    'Claude-Sonnet-3.7',
-    'Claude-Haiku-3.5',
-    'claude-opus-4',
-    'claude-opus-4-0',
-    'claude-opus-4-20250514',
-    'claude-opus-4@20250514',
-    'us.anthropic.claude-opus-4-20250514-v1:0',
-    'anthropic/claude-opus-4',
-    'anthropic/claude-4-opus',
-    'claude-opus-4-1',
-    'claude-opus-4-1-20250805',
-    'claude-opus-4-1@20250805',
-    'anthropic.claude-opus-4-1-20250805-v1:0',
-    'anthropic/claude-opus-4.1',
-    'claude-4.1-opus',
-    'claude-opus-41',
-    'claude-sonnet-4',
-    'claude-sonnet-4-0',
-    'claude-sonnet-4-20250514',
-    'claude-sonnet-4@20250514',
-    'claude-sonnet-4[1m]',
-    'claude-sonnet-4-20250514[1m]',
-    'apac.anthropic.claude-sonnet-4-20250514-v1:0',
-    'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0',
-    'anthropic/claude-sonnet-4:beta',
-    'claude-4-sonnet',
-    'databricks-claude-sonnet-4',
-    'CLAUDE-OPUS-4-20250514',
-    'Claude-3-Opus',
-  ])('G3 has %s', async (model) => {
+  it.each(
+    `
+      claude-instant-1.2 anthropic.claude-instant-v1 claude-1.3 claude-v1 claude-2 claude-2.0 claude-2.1
+      anthropic.claude-v2 anthropic.claude-v2:1 anthropic/claude-2.1:beta claude-3-opus-20240229
+      claude-3-sonnet@20240229 claude-3-haiku-20240307 claude-3-5-haiku-latest
+      anthropic.claude-3-haiku-20240307-v1:0 anthropic.claude-3-sonnet-20240229-v1:0:28k
+      eu.anthropic.claude-3-5-sonnet-20240620-v1:0 claude-3-5-sonnet-v2@20241022 anthropic/claude-3.5-sonnet
+      anthropic/claude-3.5-haiku:beta claude-3-7-sonnet-20250219 claude-3-7-sonnet@20250219
+      anthropic/claude-3.7-sonnet:thinking databricks-claude-3-7-sonnet Claude-Sonnet-3.7 Claude-Haiku-3.5
+      claude-opus-4 claude-opus-4-0 claude-opus-4-20250514 claude-opus-4@20250514
+      us.anthropic.claude-opus-4-20250514-v1:0 anthropic/claude-opus-4 anthropic/claude-4-opus
+      claude-opus-4-1 claude-opus-4-1-20250805 claude-opus-4-1@20250805
+      anthropic.claude-opus-4-1-20250805-v1:0 anthropic/claude-opus-4.1 claude-4.1-opus claude-opus-41
+      claude-sonnet-4 claude-sonnet-4-0 claude-sonnet-4-20250514 claude-sonnet-4@20250514
+      claude-sonnet-4[1m] claude-sonnet-4-20250514[1m] apac.anthropic.claude-sonnet-4-20250514-v1:0
+      arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0
+      anthropic/claude-sonnet-4:beta claude-4-sonnet databricks-claude-sonnet-4 CLAUDE-OPUS-4-20250514
+      Claude-3-Opus
+    `
+      .trim()
+      .split(/\s+/),
+  )('G3 has %s', async (model) => {
     expect(await reasonFor(shelfWith(), model)).toBe('model')
   })
 
-  it.each([
-    'claude-opus-4-5',
-    'claude-opus-4-5-20251101',
-    'claude-opus-4-5@20251101',
-    'anthropic.claude-opus-4-5-20251101-v1:0',
-    'global.anthropic.claude-opus-4-5-20251101-v1:0',
-    'anthropic/claude-opus-4.5',
-    'claude-4.5-opus',
-    'claude-opus-4-6',
-    'claude-opus-4-8',
-    'claude-opus-4-10',
-    'claude-opus-45',
-    'claude-opus-5',
-    'claude-opus-5-5',
-    'claude-sonnet-4-5',
-    'claude-sonnet-4-5[1m]',
-    'claude-sonnet-4-5-20250929',
-    'claude-sonnet-4-5@20250929',
-    'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
-    'anthropic/claude-sonnet-4.5',
-    'claude-4-5-sonnet',
-    'databricks-claude-sonnet-4-5',
-    'claude-sonnet-4-6',
-    'claude-sonnet-4-6@default',
-    'claude-sonnet-5-5',
-    'claude-haiku-4-5',
-    'claude-haiku-4-5-20251001',
-    'claude-haiku-4-5@20251001',
-    'anthropic.claude-haiku-4-5-20251001-v1:0',
-    'anthropic/claude-haiku-4.5',
-    'CLAUDE-HAIKU-4-5',
-    'claude-fable-5-1',
-    'a-model-nobody-knows',
-    '',
-  ])('G3 does not have %s', async (model) => {
+  it.each(
+    `
+      claude-opus-4-5 claude-opus-4-5-20251101 claude-opus-4-5@20251101
+      anthropic.claude-opus-4-5-20251101-v1:0 global.anthropic.claude-opus-4-5-20251101-v1:0
+      anthropic/claude-opus-4.5 claude-4.5-opus claude-opus-4-6 claude-opus-4-8 claude-opus-4-10
+      claude-opus-45 claude-opus-5 claude-opus-5-5 claude-sonnet-4-5 claude-sonnet-4-5[1m]
+      claude-sonnet-4-5-20250929 claude-sonnet-4-5@20250929 us.anthropic.claude-sonnet-4-5-20250929-v1:0
+      anthropic/claude-sonnet-4.5 claude-4-5-sonnet databricks-claude-sonnet-4-5 claude-sonnet-4-6
+      claude-sonnet-4-6@default claude-sonnet-5-5 claude-haiku-4-5 claude-haiku-4-5-20251001
+      claude-haiku-4-5@20251001 anthropic.claude-haiku-4-5-20251001-v1:0 anthropic/claude-haiku-4.5
+      CLAUDE-HAIKU-4-5 claude-fable-5-1 a-model-nobody-knows
+    `
+      .trim()
+      .split(/\s+/)
+      .concat(''),
+  )('G3 does not have %s', async (model) => {
     expect(await reasonFor(shelfWith(), model)).toBe('open')
   })
 

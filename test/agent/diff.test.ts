@@ -29,25 +29,6 @@ describe('fileChange', () => {
     expect(change.lines.map(({ line }) => line)).toEqual([8, 9, 10, 11, 11, 12, 13, 14, 15])
   })
 
-  test('two changes far apart have a gap between', () => {
-    const before = text(40)
-    const after = before.replace('line 5\n', '').replace('line 30\n', 'x\n')
-    expect(shown(fileChange('a', before, after)).filter((line) => line === '…')).toHaveLength(1)
-  })
-
-  test('a new file is all added', () => {
-    expect(fileChange('a', undefined, 'x\ny\n')).toMatchObject({ isNew: true, added: 2, removed: 0 })
-  })
-
-  test('equal texts give an empty diff', () => {
-    expect(fileChange('a', 'x\n', 'x\n').lines).toEqual([])
-    expect(fileChange('a', '', '').lines).toEqual([])
-  })
-
-  test('different line ends alone do not change a line', () => {
-    expect(fileChange('a', 'x\r\ny\r\n', 'x\ny\n').lines).toEqual([])
-  })
-
   test('huge files that have nothing in common are cut, and say so', () => {
     const change = fileChange('a', text(50_000, 'old'), text(50_000, 'new'))
     expect(change).toMatchObject({ added: 50_000, removed: 50_000 })

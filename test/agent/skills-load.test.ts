@@ -1,5 +1,5 @@
 // Skills from folders: the open layout, and a clear sentence for each that cannot be used.
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -66,16 +66,6 @@ describe('SKILL.md', () => {
     expect(notices).toEqual([])
   })
 
-  test('Windows line ends, a byte order mark, dashes in values, a folded description, no body', async () => {
-    const folder = newFolder()
-    write(folder, 'a', '\uFEFF---\r\nname: a\r\ndescription: one---two\r\n---\r\nBody\r\n')
-    write(folder, 'b', '---\nname: b\ndescription: >\n  folded\n  text\n---')
-    const { skills, notices } = await load(folder)
-    expect(skills.map(({ description }) => description)).toEqual(['one---two', 'folded text'])
-    expect(await Promise.all(skills.map(({ read }) => read()))).toEqual(['Body', ''])
-    expect(notices).toEqual([])
-  })
-
   test.each([
     ['description: a: b', 'its front matter is not valid YAML'],
     ['description: [', 'its front matter is not valid YAML'],
@@ -120,12 +110,6 @@ describe('SKILL.md', () => {
     expect(notices[0]).toContain(sentence.replace('it has no name', 'has no name'))
   })
 
-  test('a file that is not one', async () => {
-    const folder = newFolder()
-    mkdirSync(join(folder, 'bad', 'SKILL.md'), { recursive: true })
-    expect((await load(folder)).notices[0]).toContain('SKILL.md is not a regular file')
-  })
-
   test.skipIf(process.getuid?.() === 0)('a file that may not be read', async () => {
     const folder = newFolder()
     chmodSync(join(write(folder, 'bad', plain('bad')), 'SKILL.md'), 0)
@@ -152,23 +136,6 @@ describe('SKILL.md', () => {
     expect(notices).toEqual([
       `the skill in ${place} is called "other" in its SKILL.md; rename the folder to match.`,
     ])
-  })
-
-  test('of two with one name the project wins', async () => {
-    const [project, home] = [newFolder(), newFolder()]
-    const kept = write(project, 'a', plain('a'))
-    const left = write(home, 'a', plain('a'))
-    const { skills, notices } = await load(project, home)
-    expect(skills.map(({ place }) => place)).toEqual([kept])
-    expect(notices).toEqual([`the skill "a" in ${left} is left out: ${kept} has one of that name.`])
-  })
-
-  test('links are followed, and the same skill by two ways is one', async () => {
-    const [project, home, away] = [newFolder(), newFolder(), newFolder()]
-    symlinkSync(write(away, 'a', plain('a')), join(project, 'a'))
-    symlinkSync(join(away, 'a'), join(home, 'a'))
-    symlinkSync(join(away, 'gone'), join(home, 'gone'))
-    expect(await load(project, home)).toMatchObject({ names: ['a'], notices: [] })
   })
 
   test('what is for the user alone is not given to the model', async () => {

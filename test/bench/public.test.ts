@@ -6,14 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { contenders, measureOn } from '../../bench/protocol.ts'
 import { drawChart } from '../../bench/public/chart.ts'
-import {
-  convertBfcl,
-  convertLiveMcpBench,
-  convertMetaTool,
-  convertSealTools,
-  csvRows,
-  evenly,
-} from '../../bench/public/convert.ts'
+import { convertBfcl, convertLiveMcpBench, csvRows } from '../../bench/public/convert.ts'
 import { fetchSource, urlOf } from '../../bench/public/fetch-source.ts'
 import { docsLines, type PublicResults, resultLines, withDocs } from '../../bench/public/results.ts'
 import { SOURCES, type Source } from '../../bench/public/sources.ts'
@@ -98,27 +91,6 @@ describe('converters', () => {
     ])
   })
 
-  test('MetaTool: at most ten sentences a tool, evenly taken, and those for two tools', () => {
-    const rows = Array.from({ length: 25 }, (_, index) => `"Say ""${index}"", please",Speak`)
-    const { tools, queries } = convertMetaTool(
-      files({
-        'plugin_des.json': { Speak: 'Speaks.', Sing: 'Sings.' },
-        'all_clean_data.csv': ['Query,Tool', ...rows, 'A song,Sing', 'Lost,Gone'].join('\n'),
-        'multi_tool_query_golden.json': [
-          { query: 'Both', tool: ['Speak', 'Sing'] },
-          { query: 'One is gone', tool: ['Sing', 'Gone'] },
-        ],
-      }),
-    )
-    expect(tools).toHaveLength(2)
-    expect(queries.map(({ query }) => query)).toEqual([
-      ...[0, 2, 5, 7, 10, 12, 15, 17, 20, 22].map((index) => `Say "${index}", please`),
-      'A song',
-      'Both',
-    ])
-    expect(queries.at(-1)).toMatchObject({ kind: 'multi', gold: ['Speak', 'Sing'] })
-  })
-
   test('BFCL: functions of all cases pooled, the answers’ names as golds, types in JSON’s words', () => {
     const question = (content: string) => [
       [
@@ -153,30 +125,6 @@ describe('converters', () => {
     expect(queries).toEqual([{ id: 'm_0', kind: 'multiple', query: '1 + 2?', gold: ['add'] }])
   })
 
-  test('Seal-Tools: one tool or several', () => {
-    const api = (api_name: string) => ({
-      api_name,
-      api_description: `${api_name}.`,
-      parameters: { x: { type: 'str' } },
-    })
-    const calling = (...names: string[]) => names.map((name) => ({ api: name }))
-    const { tools, queries } = convertSealTools(
-      files({
-        'tool.jsonl': lines(api('a'), api('b')),
-        'test_in_domain.jsonl': lines({ id: '1', query: 'A', calling: calling('a', 'a') }),
-        'test_out_domain.jsonl': lines(
-          { id: '2', query: 'AB', calling: calling('a', 'b') },
-          { id: '3', query: 'C', calling: calling('c') },
-        ),
-      }),
-    )
-    expect(tools[0]!.input_schema).toMatchObject({ properties: { x: { type: 'string' } } })
-    expect(queries.map(({ id, kind, gold }) => [id, kind, gold])).toEqual([
-      ['1', 'single', ['a']],
-      ['2', 'multi', ['a', 'b']],
-    ])
-  })
-
   test('rows of CSV keep line breaks and quotes within quotes', () => {
     expect(csvRows('a,b\r\n"1\n""2""",3\n,\n\nlast,')).toEqual([
       ['a', 'b'],
@@ -184,11 +132,6 @@ describe('converters', () => {
       ['', ''],
       ['last', ''],
     ])
-  })
-
-  test('evenly takes all where there are few', () => {
-    expect(evenly([1, 2, 3], 5)).toEqual([1, 2, 3])
-    expect(evenly([1, 2, 3, 4], 2)).toEqual([1, 3])
   })
 })
 

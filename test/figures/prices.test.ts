@@ -3,13 +3,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createAgentMeter } from '../../src/agent/index.ts'
 import type { Input } from '../../src/cli/command.ts'
 import { pricesIn } from '../../src/cli/prices.ts'
 import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/index.ts'
-import { createShelf } from '../../src/index.ts'
-import type { Upstream } from '../../src/messages/index.ts'
-import { createMessagesGateway } from '../../src/messages/index.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {
@@ -92,13 +88,6 @@ describe('a table from a file', () => {
     ],
   ])('that is wrong says where: %j', (value, message) => {
     expect(() => readPrices(value)).toThrow(message)
-  })
-
-  it('is looked at when a gateway or a meter is made, not when the first request comes', () => {
-    const wrong = { date: '2026-11-06', source: '', models: [{ match: 'a', input: 1 }] } as never
-    const upstream = {} as Upstream
-    expect(() => createMessagesGateway({ upstream, prices: wrong })).toThrow(/"output" of "a" is not a price/)
-    expect(() => createAgentMeter({ shelf: createShelf({}), prices: wrong })).toThrow(/"output" of "a"/)
   })
 })
 

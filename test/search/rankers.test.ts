@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { classicRank } from '../../src/core/index.ts'
 import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { explainHits, findWithScores, rankers, scorePartLabel, whenIndexed } from '../../src/rankers/index.ts'
+import { explainHits, findWithScores, rankers, scorePartLabel } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
 
@@ -146,16 +146,6 @@ describe.each<[string, Rank]>([
   })
 })
 
-test('where a search may wait, it ranks once all tools are indexed', async () => {
-  const rankings = [
-    { hits: [], matched: 0, unread: 2 },
-    { hits: [], matched: 1, unread: 1 },
-    { hits: [], matched: 2, unread: 0 },
-  ]
-  expect(await whenIndexed(() => rankings.shift()!)(office, 'send', 5)).toMatchObject({ matched: 2 })
-  expect(rankings).toEqual([])
-})
-
 describe('a search with scores', () => {
   const notices: string[] = []
   const search = (rank: Rank, query: string, limit = 5) =>
@@ -178,14 +168,6 @@ describe('a search with scores', () => {
       { name: 'mcp__slack__send_messag', near: expect.arrayContaining(['mcp__slack__send_message']) },
     ])
     expect(notices).toEqual([])
-  })
-
-  test('says why the ranker failed, and has what a search falls back to', async () => {
-    const error = new Error('broken')
-    const found = await search(() => Promise.reject(error), 'send email')
-    expect(found.failure).toBe(error)
-    expect(scores(found)[0]).toEqual(['mcp__email__send_email', 0])
-    expect(notices).toEqual([expect.stringContaining('broken')])
   })
 
   test('is explained by the words of each hit', async () => {
