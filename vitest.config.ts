@@ -9,9 +9,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const longest = `
   operate/image package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk suites/cli/processes
   terminal/interrupt replicas/stores replicas/processes cli/run terminal/chat sandbox/hostile
-  mcp/gateway-cli terminal/turn mcp/hostile suites/store mcp/host clients/serve-openai
+  mcp/gateway-cli terminal/turn suites/store mcp/host clients/serve-openai
   mcp/processes mcp/gateway-questions messages/faults terminal/hostile mcp/gateway-tools mcp/gateway-scripts
-  suites/servers/hostile suites/servers/laws mcp/gateway-http mcp/hostile-lists mcp/hostile-questions mcp/safety-pins mcp/hostile-output terminal/servers
+  suites/servers/hostile suites/servers/laws mcp/gateway-http mcp/hostile-questions mcp/safety-pins mcp/hostile-output terminal/servers
   mcp/gateway-calls users/personal-servers agent/tools-bash clients/ai-sdk mcp/hostile-offers mcp/oauth
   conformance/host-2025-11-25 conformance/host-2026-07-28 cli/connect-binary results/long-runs cli/surroundings examples
 `

@@ -138,6 +138,7 @@ const says = (wire: Wire, written: string) => {
 /** Long enough that a busy machine answers in it where it can. */
 const IMPATIENT: Given = { connectTimeoutMs: 1500 }
 
+const LONG = { description: 'x'.repeat(1_000_000) }
 const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}{}${'}'.repeat(levels)}`)
 const listing = (...more: readonly unknown[]) => at('tools/list', () => ({ tools: [...tools(), ...more] }))
 
@@ -218,10 +219,31 @@ export const rows: readonly Row[] = [
     problems: /nested too deeply/,
   },
   {
+    name: 'lists a schema deeper than any stack',
+    does: (_, wire) => ({
+      'tools/list'(_params, { id }) {
+        // JSON.stringify has too small a stack for it.
+        const abyss = `{"name":"abyss","inputSchema":${'{"type":"object","properties":{"a":'.repeat(50_000)}{}${'}}'.repeat(50_000)}}`
+        const listed = `${JSON.stringify(tools()).slice(0, -1)},${abyss}]`
+        return says(wire, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":${listed}}}`)
+      },
+    }),
+    state: 'connected',
+    problems: /nested too deeply/,
+  },
+  {
     name: 'lists definitions of megabytes',
     does: listing(tool('huge', { description: 'x'.repeat(3_000_000) }), tool('x'.repeat(2_500_000))),
     state: 'connected',
     problems: /its definition is too large/,
+  },
+  {
+    name: 'lists twenty megabytes in one page',
+    does: at('tools/list', () => ({
+      tools: [...tools(), ...Array.from({ length: 20 }, (_, number) => tool(`t${number}`, LONG))],
+    })),
+    state: 'connected',
+    problems: /too long or endless; only the first 17 entries are used/,
   },
   {
     name: 'lists what are no tools',
@@ -235,6 +257,14 @@ export const rows: readonly Row[] = [
       tool('none', { inputSchema: null, description: 5 }),
       tool('string', { inputSchema: { type: 'string' }, outputSchema: 'text' }),
       tool('circle', { inputSchema: { $ref: '#' } }),
+      tool('ring', {
+        inputSchema: {
+          type: 'object',
+          properties: { node: { $ref: '#/$defs/a' }, lost: { $ref: '#/$defs/nowhere' } },
+          $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } },
+        },
+      }),
+      tool('odd', { annotations: 'none', _meta: 3, title: {}, icons: 9 }),
     ),
     state: 'connected',
     problems: /no input schema.*of type "string"/s,
@@ -312,6 +342,41 @@ export const rows: readonly Row[] = [
     state: 'failed',
     reason: /1999-01-01/,
     category: /failed to start|cannot be reached/,
+  },
+  {
+    name: 'answers to ids that nobody sent',
+    does: at('initialize', (wire, _life, params) =>
+      says(wire, JSON.stringify({ jsonrpc: '2.0', id: 1_000_000, result: initialized(params) })),
+    ),
+    given: IMPATIENT,
+    state: 'failed',
+    reason: /did not answer within/,
+    category: /timed out/,
+  },
+  {
+    name: 'dies at the probe for the newest protocol',
+    does: at('server/discover', dies),
+    state: 'connected',
+    on: ['stdio'],
+  },
+  {
+    name: 'never answers the probe',
+    does: at('server/discover', () => noAnswer),
+    given: { connectTimeoutMs: 6000 },
+    state: 'connected',
+    on: ['stdio'],
+  },
+  {
+    name: 'answers the probe in no JSON',
+    does: at('server/discover', (wire) => says(wire, '<html>what?</html>')),
+    given: { connectTimeoutMs: 6000 },
+    state: 'connected',
+    on: ['stdio'],
+  },
+  {
+    name: 'answers the probe in the wrong shape',
+    does: at('server/discover', () => ({ supportedVersions: 'all of them', capabilities: 3 })),
+    state: 'connected',
   },
   {
     name: 'lists in the wrong shape',
