@@ -27,7 +27,7 @@ const tag = (type: string) =>
   `: Input tag '${type}' found using 'type' does not match any of the expected tags`
 const OBJECT = ': Input should be a valid dictionary or object to extract fields from'
 
-type Case = readonly [what: string, block: unknown, refusal: string | undefined]
+type Case = readonly [block: unknown, refusal: string | undefined]
 
 /** The refusal without the place of the block. */
 const refused = (message: Json, ...before: Json[]) =>
@@ -38,190 +38,114 @@ const refused = (message: Json, ...before: Json[]) =>
 
 describe('a block of a user', () => {
   it.each<Case>([
-    ['nothing', null, OBJECT],
-    ['a list', [], OBJECT],
-    ['no type', { text: 'x' }, ": Unable to extract tag using discriminator 'type'"],
-    ['an unknown type', { type: 'x' }, tag('x')],
-    ['a reference', reference('b'), tag('tool_reference')],
-    ['a field too many', text('x', { note: 1 }), '.text.note: Extra inputs are not permitted'],
-    ['citations', text('x', { citations: [] }), undefined],
-    ['no text', { type: 'text' }, '.text.text: Input should be a valid string'],
-    ['empty text', text(''), 'messages: text content blocks must be non-empty'],
-    ['blanks', text(' \n'), 'messages: text content blocks must contain non-whitespace text'],
-    ['no source', { type: 'image' }, '.image.source: Field required'],
-    ['a source of text', image('x'), `.image.source${OBJECT}`],
-    ['an unknown source', image({ type: 'toString' }), `.image.source${tag('toString')}`],
-    ['an image', image(base64('image/png', PNG)), undefined],
-    ['an image of no known form', image(base64('image/png', 'AAAA')), undefined],
-    ['an image over two lines', image(base64('image/png', 'iVBORw0K\nGgo=')), undefined],
+    [null, OBJECT],
+    [[], OBJECT],
+    [{ text: 'x' }, ": Unable to extract tag using discriminator 'type'"],
+    [{ type: 'x' }, tag('x')],
+    [reference('b'), tag('tool_reference')],
+    [text('x', { note: 1 }), '.text.note: Extra inputs are not permitted'],
+    [text('x', { citations: [] }), undefined],
+    [{ type: 'text' }, '.text.text: Input should be a valid string'],
+    [text(''), 'messages: text content blocks must be non-empty'],
+    [text(' \n'), 'messages: text content blocks must contain non-whitespace text'],
+    [{ type: 'image' }, '.image.source: Field required'],
+    [image('x'), `.image.source${OBJECT}`],
+    [image({ type: 'toString' }), `.image.source${tag('toString')}`],
+    [image(base64('image/png', PNG)), undefined],
+    [image(base64('image/png', 'AAAA')), undefined],
+    [image(base64('image/png', 'iVBORw0K\nGgo=')), undefined],
+    [image(base64('image/bmp', PNG)), `.image.source.base64.media_type: Input should be ${TYPES}`],
     [
-      'an image of a wrong type',
-      image(base64('image/bmp', PNG)),
-      `.image.source.base64.media_type: Input should be ${TYPES}`,
-    ],
-    [
-      'an image of another type',
       image(base64('image/gif', PNG)),
       '.image.source.base64.data: Image does not match the provided media type image/gif',
     ],
+    [image({ type: 'base64', media_type: 'image/png' }), '.image.source.base64.data: Field required'],
+    [image(base64('image/png', 5)), '.image.source.base64.data: Input should be a valid string'],
+    [image(base64('image/png', ' ')), '.image.source.base64: image cannot be empty'],
+    [image(base64('image/png', 'AAAA-')), '.image.source.base64: invalid base64 data'],
+    [image(base64('image/png', 'AAAAA')), '.image.source.base64: invalid base64 data'],
+    [image(base64('image/png', 'AA==AAAA')), '.image.source.base64: invalid base64 data'],
+    [image({ type: 'url', url: 'HTTPS://example.com/a.png' }), undefined],
+    [image({ type: 'url', url: 'http://example.com/https://' }), 'Only HTTPS URLs are supported.'],
+    [image({ type: 'url' }), '.image.source.url.url: Field required'],
+    [image({ type: 'file', file_id: 'f' }), undefined],
+    [image({ type: 'file', file_id: 1 }), '.image.source.file.file_id: Input should be a valid string'],
+    [document(base64('application/pdf', 'AAAA')), undefined],
     [
-      'no data',
-      image({ type: 'base64', media_type: 'image/png' }),
-      '.image.source.base64.data: Field required',
-    ],
-    [
-      'data of a number',
-      image(base64('image/png', 5)),
-      '.image.source.base64.data: Input should be a valid string',
-    ],
-    ['empty data', image(base64('image/png', ' ')), '.image.source.base64: image cannot be empty'],
-    [
-      'data that is no base64',
-      image(base64('image/png', 'AAAA-')),
-      '.image.source.base64: invalid base64 data',
-    ],
-    [
-      'data of a wrong length',
-      image(base64('image/png', 'AAAAA')),
-      '.image.source.base64: invalid base64 data',
-    ],
-    [
-      'padding in the middle',
-      image(base64('image/png', 'AA==AAAA')),
-      '.image.source.base64: invalid base64 data',
-    ],
-    ['an address', image({ type: 'url', url: 'HTTPS://example.com/a.png' }), undefined],
-    [
-      'an address that is not safe',
-      image({ type: 'url', url: 'http://example.com/https://' }),
-      'Only HTTPS URLs are supported.',
-    ],
-    ['no address', image({ type: 'url' }), '.image.source.url.url: Field required'],
-    ['a file', image({ type: 'file', file_id: 'f' }), undefined],
-    [
-      'a file without an id',
-      image({ type: 'file', file_id: 1 }),
-      '.image.source.file.file_id: Input should be a valid string',
-    ],
-    ['a PDF', document(base64('application/pdf', 'AAAA')), undefined],
-    [
-      'a PDF of another type',
       document(base64('image/png', PNG)),
       ".document.source.base64.media_type: Input should be 'application/pdf'",
     ],
-    ['an empty PDF', document(base64('application/pdf', '')), '.document.source.base64: PDF cannot be empty'],
-    ['a text file', document({ type: 'text', media_type: 'text/plain', data: 'x' }), undefined],
+    [document(base64('application/pdf', '')), '.document.source.base64: PDF cannot be empty'],
+    [document({ type: 'text', media_type: 'text/plain', data: 'x' }), undefined],
     [
-      'a text file of another type',
       document({ type: 'text', media_type: 'text/html', data: 'x' }),
       ".document.source.text.media_type: Input should be 'text/plain'",
     ],
+    [document({ type: 'text', media_type: 'text/plain' }), '.document.source.text.data: Field required'],
+    [document({ type: 'content', content: 'x' }), undefined],
+    [document({ type: 'content' }), '.document.source.content.content: Input should be a valid list'],
+    [document({ type: 'content', content: [text('x'), image(base64('image/png', PNG))] }), undefined],
     [
-      'a text file without text',
-      document({ type: 'text', media_type: 'text/plain' }),
-      '.document.source.text.data: Field required',
-    ],
-    ['parts as text', document({ type: 'content', content: 'x' }), undefined],
-    [
-      'no parts',
-      document({ type: 'content' }),
-      '.document.source.content.content: Input should be a valid list',
-    ],
-    [
-      'good parts',
-      document({ type: 'content', content: [text('x'), image(base64('image/png', PNG))] }),
-      undefined,
-    ],
-    [
-      'a bad part',
       document({ type: 'content', content: [text('x'), { type: 'text' }] }),
       '.document.source.content.content.1.text: Field required',
     ],
     [
-      'a bad image among parts',
       document({ type: 'content', content: [{ type: 'image' }] }),
       '.document.source.content.content.0.image.source: Field required',
     ],
     [
-      'an odd part',
       document({ type: 'content', content: [document({})] }),
       `.document.source.content.content.0${tag('document')}`,
     ],
-    ['a document at an address', document({ type: 'url', url: 'https://example.com/a.pdf' }), undefined],
-    ['a document by id', document({ type: 'file', file_id: 'f' }), undefined],
-    ['a search result', { type: 'search_result', source: 's', title: 't', content: [text('x')] }, undefined],
+    [document({ type: 'url', url: 'https://example.com/a.pdf' }), undefined],
+    [document({ type: 'file', file_id: 'f' }), undefined],
+    [{ type: 'search_result', source: 's', title: 't', content: [text('x')] }, undefined],
+    [{ type: 'search_result', title: 't', content: [text('x')] }, '.search_result.source: Field required'],
+    [{ type: 'search_result', source: 's', content: [text('x')] }, '.search_result.title: Field required'],
     [
-      'one without a source',
-      { type: 'search_result', title: 't', content: [text('x')] },
-      '.search_result.source: Field required',
-    ],
-    [
-      'one without a title',
-      { type: 'search_result', source: 's', content: [text('x')] },
-      '.search_result.title: Field required',
-    ],
-    [
-      'an empty one',
       { type: 'search_result', source: 's', title: 't', content: [] },
       '.search_result.content: Input should be a valid list of text blocks',
     ],
     [
-      'one of an image',
       { type: 'search_result', source: 's', title: 't', content: [text('x'), image({})] },
       '.search_result.content: Input should be a valid list of text blocks',
     ],
-    ['an upload', { type: 'container_upload', file_id: 'f' }, undefined],
-    ['an upload of nothing', { type: 'container_upload' }, '.container_upload.file_id: Field required'],
-  ])('%s', (_, block, message) => expect(refused(user(block))).toBe(message))
+    [{ type: 'container_upload', file_id: 'f' }, undefined],
+    [{ type: 'container_upload' }, '.container_upload.file_id: Field required'],
+  ])('%j: %s', (block, message) => expect(refused(user(block))).toBe(message))
 })
 
 describe('a result', () => {
   const call = assistant(use('c', 'a'))
   it.each<Case>([
-    ['without content', { type: 'tool_result', tool_use_id: 'c' }, undefined],
-    ['of a number', result('c', 5), '.tool_result.content: Input should be a valid list'],
+    [{ type: 'tool_result', tool_use_id: 'c' }, undefined],
+    [result('c', 5), '.tool_result.content: Input should be a valid list'],
+    [{ type: 'tool_result' }, ".tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    [result('c c'), ".tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    [result('c', [text('x'), image(base64('image/png', PNG))]), undefined],
+    [result('c', ['x']), `.tool_result.content.0${OBJECT}`],
+    [result('c', [{ type: 'thinking' }]), `.tool_result.content.0${tag('thinking')}`],
+    [result('c', [text('')]), 'messages: text content blocks must be non-empty'],
     [
-      'without an id',
-      { type: 'tool_result' },
-      ".tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-    ],
-    [
-      'with an odd id',
-      result('c c'),
-      ".tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-    ],
-    ['of text and image', result('c', [text('x'), image(base64('image/png', PNG))]), undefined],
-    ['of no block', result('c', ['x']), `.tool_result.content.0${OBJECT}`],
-    ['of a thought', result('c', [{ type: 'thinking' }]), `.tool_result.content.0${tag('thinking')}`],
-    ['of empty text', result('c', [text('')]), 'messages: text content blocks must be non-empty'],
-    [
-      'of a bad image',
       result('c', [text('x'), image({ type: 'url' })]),
       '.tool_result.content.1.image.source.url.url: Field required',
     ],
-    ['of references', result('c', [reference('b'), reference('b')]), undefined],
+    [result('c', [reference('b'), reference('b')]), undefined],
     [
-      'of a reference without a name',
       result('c', [{ type: 'tool_reference' }]),
       '.tool_result.content.0.tool_reference.tool_name: Field required',
     ],
     [
-      'of references and text',
       result('c', [reference('b'), text('x')]),
       'Tool definitions/code execution functions cannot be mixed with other content',
     ],
-    ['that failed', result('c', [text('x')], { is_error: true }), undefined],
+    [result('c', [text('x')], { is_error: true }), undefined],
     [
-      'that failed with an image',
       result('c', [text('x'), image(base64('image/png', PNG))], { is_error: true }),
       '.tool_result: all content must be type `text` if `is_error` is true',
     ],
-    [
-      'that went well with an image',
-      result('c', [image(base64('image/png', PNG))], { is_error: false }),
-      undefined,
-    ],
-  ])('%s', (_, block, message) => expect(refused(user(block), call)).toBe(message))
+    [result('c', [image(base64('image/png', PNG))], { is_error: false }), undefined],
+  ])('%j: %s', (block, message) => expect(refused(user(block), call)).toBe(message))
 })
 
 describe('a block of the model', () => {
@@ -240,33 +164,17 @@ describe('a block of the model', () => {
     )?.replace(/^messages\.1\.content\.0/, '')
   const NAME = "'^[a-zA-Z0-9_-]{1,128}$'"
   it.each<Case>([
-    ['a call', use('c', 'a'), undefined],
-    [
-      'a call without an id',
-      { ...use('c'), id: 5 },
-      ".tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-    ],
-    ['a call of an odd id', use('c c'), ".tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
-    ['a call of no name', use('c', ''), `.tool_use.name: String should match pattern ${NAME}`],
-    ['a call of an odd name', use('c', 'a b'), `.tool_use.name: String should match pattern ${NAME}`],
-    [
-      'a call of a long name',
-      use('c', 'a'.repeat(129)),
-      `.tool_use.name: String should match pattern ${NAME}`,
-    ],
-    [
-      'a call with input of text',
-      { ...use('c'), input: 'x' },
-      '.tool_use.input: Input should be a valid dictionary',
-    ],
-    ['a result', result('c'), 'messages.1: `tool_result` blocks can only be in `user` messages'],
-    [
-      'an image',
-      image(base64('image/png', PNG)),
-      'messages.1: `image` blocks can only be in `user` messages',
-    ],
-    ['a document', document({}), 'messages.1: `document` blocks can only be in `user` messages'],
-  ])('%s', (_, block, message) => expect(answered(block)).toBe(message))
+    [use('c', 'a'), undefined],
+    [{ ...use('c'), id: 5 }, ".tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    [use('c c'), ".tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    [use('c', ''), `.tool_use.name: String should match pattern ${NAME}`],
+    [use('c', 'a b'), `.tool_use.name: String should match pattern ${NAME}`],
+    [use('c', 'a'.repeat(129)), `.tool_use.name: String should match pattern ${NAME}`],
+    [{ ...use('c'), input: 'x' }, '.tool_use.input: Input should be a valid dictionary'],
+    [result('c'), 'messages.1: `tool_result` blocks can only be in `user` messages'],
+    [image(base64('image/png', PNG)), 'messages.1: `image` blocks can only be in `user` messages'],
+    [document({}), 'messages.1: `document` blocks can only be in `user` messages'],
+  ])('%j: %s', (block, message) => expect(answered(block)).toBe(message))
 
   it('a search of an odd id', () => {
     expect(refused(hi, assistant(search('c'), found('c', 'b')))).toBe(
@@ -289,18 +197,17 @@ describe('a block of the model', () => {
     )?.replace(/^messages\.1\.content\.1\.tool_search_tool_result\.content/, '')
   const list = (tool_references: unknown) => ({ type: 'tool_search_tool_search_result', tool_references })
   it.each<Case>([
-    ['references', list([reference('b')]), undefined],
-    ['nothing', list([]), undefined],
-    ['no list', list(undefined), '.tool_references: Input should be a valid list'],
-    ['other blocks', list([reference('b'), text('x')]), '.tool_references: Input should be a valid list'],
-    ['an unknown form', { type: 'x' }, tag('x')],
-    ['an error', { type: 'tool_search_tool_result_error', error_code: 'unavailable' }, undefined],
+    [list([reference('b')]), undefined],
+    [list([]), undefined],
+    [list(undefined), '.tool_references: Input should be a valid list'],
+    [list([reference('b'), text('x')]), '.tool_references: Input should be a valid list'],
+    [{ type: 'x' }, tag('x')],
+    [{ type: 'tool_search_tool_result_error', error_code: 'unavailable' }, undefined],
     [
-      'an unknown error',
       { type: 'tool_search_tool_result_error', error_code: 'x' },
       ".error_code: Input should be 'invalid_tool_input', 'unavailable', 'too_many_requests', 'execution_time_exceeded'",
     ],
-  ])('a search that found %s', (_, content, message) => expect(searched(content)).toBe(message))
+  ])('a search that found %j: %s', (content, message) => expect(searched(content)).toBe(message))
 })
 
 describe('a system message in the conversation', () => {
