@@ -2,14 +2,12 @@
 // tools, shelved, with a restart; with TEST_EFFORT above 1 also the same without the gateway. SHOW_FIGURES=1 prints what
 // both cost.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createMessagesGateway, serveMessagesGateway } from '../../src/messages/index.ts'
-import { createScriptUpstream, readScript } from '../../src/messages/upstream/index.ts'
-import { rankers } from '../../src/rankers/index.ts'
 import { isThorough } from '../support/runs.ts'
-import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
+import { type Ask, checkLoaded, checkLog, converse } from './conversation.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import type { Clients } from './install.ts'
-import { type Recorder, type Sent, startRecorder } from './recorder.ts'
+import { type Recorder, type Sent, startRecordedScript } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { type Serving, serveHere, startServing } from './serving.ts'
 
 export type Agent = {
@@ -39,19 +37,6 @@ export type AgentCase = {
 
 /** As OpenAI's APIs report an overloaded model; the Messages API does with 529. Each case speaks one of them on a side. */
 const OVERLOADED = 503
-
-/** A script plays the model in this process, behind all three APIs; it hides nothing. */
-async function startModel() {
-  const gateway = createMessagesGateway({
-    upstream: createScriptUpstream({ script: readScript(scriptWith({})) }),
-    rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
-    keep: [],
-    notify: () => {},
-  })
-  const model = await serveMessagesGateway({ gateway, setting: { mode: 'off', share: 100 }, port: 0 })
-  const recorder = await startRecorder(model.url)
-  return { recorder, stop: () => Promise.all([recorder.stop(), model.close()]) }
-}
 
 function total(sent: readonly Sent[]): number {
   return sent.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
@@ -89,9 +74,8 @@ export function describeAgent({
       let agent: Agent
       beforeAll(async () => {
         home = enterHome()
-        const model = await startModel()
-        closing.unshift(model.stop)
-        recorder = model.recorder
+        recorder = await startRecordedScript()
+        closing.unshift(recorder.stop)
         const address = upstream === '' ? recorder.url : `${upstream}${recorder.url}/v1`
         const words = ['--upstream', address, '--mode', 'shelve', ...options]
         gateway = isServedHere
@@ -130,14 +114,16 @@ export function describeAgent({
         expect(last).toEqual(expect.arrayContaining(loaded))
       })
 
+      it('sends the recorded requests', () => expectSent(`${name}, shelve`, recorder.sent))
+
       // As long again, and nothing of ours runs in it but the scripted model.
       it.runIf(isThorough)('costs less than the same conversation without the gateway', async () => {
         const other = enterHome()
-        const model = await startModel()
-        const direct = await start(other, model.recorder.url)
+        const model = await startRecordedScript()
+        const direct = await start(other, model.url)
         try {
           await converse(direct.ask, undefined, other.files)
-          const [without, having] = [model.recorder.sent, recorder.sent]
+          const [without, having] = [model.sent, recorder.sent]
           for (const { tools } of without) expect(tools.length).toBeGreaterThan(100)
           expect(total(having)).toBeLessThan(total(without))
           // Where nothing is shelved, the model searches with what the agent itself has for it.

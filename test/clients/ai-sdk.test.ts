@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { serveHere, serveScript, text } from '../mcp/support/server-here.ts'
 import { isThorough } from '../support/runs.ts'
 import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
+import { expectRecorded, recordedCommand, recordHttp } from './mcp-sent.ts'
 
 const home = makeHome()
 afterAll(home.remove)
@@ -17,7 +18,10 @@ const light = {
     'tools/list': () => ({
       tools: [{ name: 'read_text_file', description: 'Reads a file', inputSchema: { type: 'object' } }],
     }),
-    'tools/call': ({ arguments: { path } }) => text(readFileSync(path, 'utf8')),
+    'tools/call': ({ arguments: { path } }) => {
+      const content = readFileSync(path, 'utf8')
+      return { ...text(content), structuredContent: { content } }
+    },
   })),
 }
 const files = isThorough ? home.servers.files : light
@@ -26,17 +30,19 @@ const config = home.write('two.json', { mcpServers: { calculator, files } })
 type Result = { readonly content: readonly { readonly text?: string }[] }
 
 async function onStdio() {
-  const command = gatewayCommand(process.execPath, config)
+  const command = recordedCommand(gatewayCommand(process.execPath, config), home, 'stdio')
   const client = await createMCPClient({
     transport: new StdioTransport({ ...command, env: home.environment, stderr: 'ignore' }),
   })
-  return { client, close: () => client.close() }
+  return { client, close: () => client.close(), check: () => expectRecorded('AI SDK', 'stdio', home) }
 }
 
 async function overHttp() {
   const gateway = await startHttpGateway(process.execPath, { ...home, config })
-  const client = await createMCPClient({ transport: { type: 'http', url: gateway.url } })
-  return { client, close: () => client.close().then(gateway.stop) }
+  const recorder = await recordHttp(gateway.url)
+  const client = await createMCPClient({ transport: { type: 'http', url: recorder.url } })
+  const close = () => client.close().then(recorder.stop).then(gateway.stop)
+  return { client, close, check: () => recorder.expect('AI SDK') }
 }
 
 describe.each([
@@ -44,7 +50,7 @@ describe.each([
   { way: 'over HTTP', open: overHttp },
 ])('the AI SDK as an MCP client, $way', ({ open }) => {
   it('S8 sees two tools, searches, and calls what it found on two servers', async () => {
-    const { client, close } = await open()
+    const { client, close, check } = await open()
     try {
       const tools = await client.tools()
       expect(Object.keys(tools)).toEqual(['ToolSearch', 'CallTool'])
@@ -61,6 +67,7 @@ describe.each([
       expect(await use('CallTool', sum)).toBe('7')
       const note = { name: 'files__read_text_file', arguments: { path: `${home.files}/note.txt` } }
       expect(await use('CallTool', note)).toContain('the note says seven')
+      check()
     } finally {
       await close()
     }

@@ -3,11 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { gatewayCommand, type HttpGateway, makeHome, run, startHttpGateway } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
+import { expectRecorded, recordedCommand, recordHttp } from './mcp-sent.ts'
 
 const inspector = '@modelcontextprotocol/inspector/clients/launcher/build/index.js'
 const clients = await prepareClients([inspector], AGENTS)
 const home = makeHome()
 let http: HttpGateway
+let recorder: Awaited<ReturnType<typeof recordHttp>>
 
 async function inspect(...words: readonly string[]) {
   const args = [clients.file(inspector), '--cli', ...words]
@@ -17,14 +19,14 @@ async function inspect(...words: readonly string[]) {
 }
 
 const overHttp = (...words: readonly string[]) =>
-  inspect('--transport', 'http', '--server-url', http.url, ...words)
+  inspect('--transport', 'http', '--server-url', recorder.url, ...words)
 
 /** The gateway of a run on stdio starts its servers anew: it has one. */
 const { everything } = home.servers
 const oneServer = home.write('one-server.json', { mcpServers: { everything } })
 
 function overStdio(mode: string, ...words: readonly string[]) {
-  const gateway = gatewayCommand(clients.node, oneServer, '--mode', mode)
+  const gateway = recordedCommand(gatewayCommand(clients.node, oneServer, '--mode', mode), home, mode)
   const config = home.write('inspector.json', { mcpServers: { shelf: gateway } })
   return inspect('--config', config, '--server', 'shelf', ...words)
 }
@@ -42,8 +44,10 @@ const namesOf = (entries: { name: string }[]) => entries.map(({ name }) => name)
 describe.skipIf(clients.missing)('MCP Inspector', () => {
   beforeAll(async () => {
     http = await startHttpGateway(clients.node, home, '--mode', 'bridge')
+    recorder = await recordHttp(http.url)
   })
   afterAll(async () => {
+    await recorder.stop()
     await http.stop()
     home.remove()
   })
@@ -94,5 +98,10 @@ describe.skipIf(clients.missing)('MCP Inspector', () => {
     const list = ['--protocol-era', 'modern', '--method', 'tools/list']
     for (const { tools } of [await overStdio('auto', ...list), await overHttp(...list)])
       expect(namesOf(tools)).toEqual(['ToolSearch', 'CallTool'])
+  })
+
+  it('sends the recorded messages', async () => {
+    for (const mode of ['auto', 'list', 'bridge']) expectRecorded('Inspector', mode, home)
+    recorder.expect('Inspector')
   })
 })

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { gatewayCommand, makeHome, run } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
+import { expectRecorded, recordedCommand } from './mcp-sent.ts'
 
 const mcporter = 'mcporter/dist/cli.js'
 const clients = await prepareClients([mcporter], AGENTS)
@@ -11,7 +12,7 @@ afterAll(home.remove)
 /** Each run starts the gateway and its servers anew: it has the one that is needed. */
 async function port(server: 'everything' | 'files', ...words: readonly string[]) {
   const servers = home.write('one-server.json', { mcpServers: { [server]: home.servers[server] } })
-  const shelf = gatewayCommand(clients.node, servers)
+  const shelf = recordedCommand(gatewayCommand(clients.node, servers), home, 'stdio')
   const config = home.write('mcporter.json', { mcpServers: { shelf } })
   const args = [clients.file(mcporter), '--config', config, ...words]
   const { out, told } = await run(clients.node, args, { cwd: home.folder, env: home.environment })
@@ -44,4 +45,6 @@ describe.skipIf(clients.missing)('mcporter', () => {
     const list = JSON.stringify({ path: home.files })
     expect(await port('files', 'call', 'shelf.files__list_directory', '--args', list)).toContain('note.txt')
   })
+
+  it('sends the recorded messages', () => expectRecorded('mcporter', 'stdio', home))
 })

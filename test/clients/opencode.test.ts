@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { gatewayCommand, makeHome, run } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
+import { expectRecorded, recordedCommand } from './mcp-sent.ts'
 import { type Model, type Step, startModel, type Turn } from './model.ts'
 
 const opencode = `opencode-${process.platform}-${process.arch}/bin/opencode`
@@ -26,7 +27,11 @@ async function talk(mode: string, decide: (turn: Turn, index: number) => Step): 
     if (step === done) over.abort()
     return step
   })
-  const { command, args } = gatewayCommand(clients.node, oneServer, '--mode', mode)
+  const { command, args } = recordedCommand(
+    gatewayCommand(clients.node, oneServer, '--mode', mode),
+    home,
+    mode,
+  )
   home.write(`${mode}/opencode.json`, {
     model: 'scripted/model',
     small_model: 'scripted/model',
@@ -82,6 +87,7 @@ describe.skipIf(clients.missing)('opencode', () => {
     expect(turns[0]?.tools).not.toContain(shelf('everything__echo'))
     expect(turns.at(-2)?.tools).toContain(shelf('everything__echo'))
     expect(turns.at(-1)?.last).toContain('Echo: seven')
+    expectRecorded('opencode', mode, home)
   })
 
   it('mode bridge: the tools stay the same, and the search shows what CallTool takes', async () => {
@@ -94,5 +100,6 @@ describe.skipIf(clients.missing)('opencode', () => {
 
     expect(turns.at(-1)?.last).toContain('Echo: seven')
     for (const { tools } of turns) expect(tools).toEqual(turns[0]?.tools)
+    expectRecorded('opencode', 'bridge', home)
   })
 })

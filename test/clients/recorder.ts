@@ -1,13 +1,22 @@
-// Stands between the gateway and a model and records what really went upstream: the tools of each request, and the input
-// tokens that the model reported for it.
+// Stands between the gateway and a model and records what really went upstream: each request, the names of its tools, and the
+// input tokens that the model reported for it.
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import { createMessagesGateway, type GatewayMode, serveMessagesGateway } from '../../src/messages/index.ts'
+import { createScriptUpstream, readScript } from '../../src/messages/upstream/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
+import { scriptWith } from './conversation.ts'
+import type { SentRequest } from './sent.ts'
 
 /** A request that the model answered. */
-export type Sent = { readonly tools: readonly string[]; readonly inputTokens: number }
+export type Sent = {
+  readonly tools: readonly string[]
+  readonly inputTokens: number
+  readonly request: SentRequest
+}
 
 export type Recorder = { readonly url: string; readonly sent: readonly Sent[]; stop(): Promise<void> }
 
@@ -29,8 +38,10 @@ export async function startRecorder(target: string): Promise<Recorder> {
       ...(body.length > 0 ? { body } : {}),
     })
     const text = await answer.text()
-    const tools = toolsIn(body.toString())
-    if (answer.ok && tools.length > 0) sent.push({ tools, inputTokens: tokensIn(text) })
+    const asked = body.length > 0 ? JSON.parse(body.toString()) : {}
+    const tools = toolsIn(asked)
+    const made = { path: request.url ?? '', headers: request.headers, body: asked }
+    if (answer.ok && tools.length > 0) sent.push({ tools, inputTokens: tokensIn(text), request: made })
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
     await pipeline(Readable.from([text]), response).catch(() => {})
   })
@@ -47,6 +58,22 @@ export async function startRecorder(target: string): Promise<Recorder> {
   }
 }
 
+/** A script plays the model in this process, behind all three APIs, with a recorder before it; it hides nothing. */
+export async function startRecordedScript(
+  options: object = {},
+  mode: GatewayMode = 'off',
+): Promise<Recorder> {
+  const gateway = createMessagesGateway({
+    upstream: createScriptUpstream({ script: readScript(scriptWith(options)) }),
+    rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
+    keep: [],
+    notify: () => {},
+  })
+  const model = await serveMessagesGateway({ gateway, setting: { mode, share: 100 }, port: 0 })
+  const recorder = await startRecorder(model.url)
+  return { ...recorder, stop: () => recorder.stop().then(model.close) }
+}
+
 function headersOf({ headers }: IncomingMessage): [string, string][] {
   const dropped = ['host', 'connection', 'content-length', 'accept-encoding', 'transfer-encoding', 'expect']
   return Object.entries(headers)
@@ -54,8 +81,7 @@ function headersOf({ headers }: IncomingMessage): [string, string][] {
     .map(([name, value]) => [name, String(value)])
 }
 
-function toolsIn(body: string): string[] {
-  const { tools = [] } = body === '' ? {} : (JSON.parse(body) as { tools?: readonly Tool[] })
+function toolsIn({ tools = [] }: { readonly tools?: readonly Tool[] }): string[] {
   return tools.flatMap(namesOf)
 }
 

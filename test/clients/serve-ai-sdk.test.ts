@@ -10,6 +10,8 @@ import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './convers
 import { type Home, makeHome } from './gateway.ts'
 import { type Model, startModel } from './model.ts'
 import { checkEmulated, obedient, useTools } from './obedient.ts'
+import { type Recorder, startRecordedScript, startRecorder } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { type Serving, serveHere, startServing } from './serving.ts'
 
 type Part = { readonly type: string; readonly toolName?: string }
@@ -67,36 +69,46 @@ async function startAgent(url: string, isStream: boolean) {
   return { ask, messages }
 }
 
-const old = { api: 'old' }
-const bound = { boundThinking: true }
-
 /**
- * The first with the command, the others with a gateway in this process. Two by default, all three with TEST_EFFORT above 1;
- * test/messages has every wire, streamed and not, without an agent.
+ * The first with the command, the others with a gateway in this process. Three by default, all with TEST_EFFORT above 1;
+ * test/messages has every wire, streamed and not, without an agent. `mode` is what the model's side does with searches.
  */
 const ways = [
-  { wire: 'bridge', isStream: false, options: old, isCommand: true },
-  { wire: 'native', isStream: true, options: bound, isCommand: false },
-  { wire: 'append', isStream: true, options: old, isCommand: false },
+  { wire: 'bridge', upstream: 'a URL', isStream: false, script: { api: 'old' }, mode: 'off' },
+  { wire: 'native', upstream: 'a script', isStream: true, script: { boundThinking: true } },
+  { wire: 'native', upstream: 'a URL', isStream: true, script: { boundThinking: true }, mode: 'emulate' },
+  { wire: 'append', upstream: 'a URL', isStream: true, script: { api: 'old' }, mode: 'off' },
 ] as const
-const tried = ways.slice(0, sizeOf({ quick: 2, full: 3 }))
+const tried = ways.slice(0, sizeOf({ quick: 3, full: 4 }))
 
-describe.each(tried)('the AI SDK, emulated, wire $wire', ({ wire, isStream, options, isCommand }) => {
+describe.each(tried)('the AI SDK, emulated, wire $wire, upstream $upstream', (way) => {
+  const { wire, isStream, script } = way
+  let recorder: Recorder | undefined
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
-    const upstream = `script:${home.write('script.json', scriptWith(options))}`
-    serving = isCommand
-      ? await startServing(process.execPath, home, '--upstream', upstream, '--wire', wire)
-      : await serveHere({ upstream, wire })
+    recorder = 'mode' in way ? await startRecordedScript(script, way.mode) : undefined
+    const upstream = recorder?.url ?? `script:${home.write('script.json', scriptWith(script))}`
+    const words = ['--upstream', upstream, '--mode', 'emulate', '--wire', wire]
+    serving =
+      way === ways[0]
+        ? await startServing(process.execPath, home, ...words)
+        : await serveHere({ upstream, mode: 'emulate', wire })
     agent = await startAgent(serving.url, isStream)
   })
-  afterAll(() => serving?.stop())
+  afterAll(async () => {
+    await serving?.stop()
+    await recorder?.stop()
+  })
 
   it('holds a long conversation in which the model sees a tool only after it searched', async () => {
     await converse(agent.ask, serving, home.files)
     checkLog(serving.log, { mode: 'emulate', wire })
-    checkLoaded(serving.log)
+    // What the upstream's own search finds, it loads itself.
+    const isHosted = wire === 'native' && recorder !== undefined
+    if (isHosted) expect(serving.log.flatMap(({ loaded }) => loaded)).toEqual([])
+    else checkLoaded(serving.log)
+    if (recorder) expectSent(`AI SDK Anthropic, emulate, ${wire}`, recorder.sent)
   })
 
   it('sees each search and its result, and keeps both', () => {
@@ -110,15 +122,18 @@ describe.each(tried)('the AI SDK, emulated, wire $wire', ({ wire, isStream, opti
 
 describe('the AI SDK, emulated, chat completions', () => {
   let model: Model
+  let recorder: Recorder
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     model = await startModel(obedient('tool_search_tool_bm25'))
-    serving = await serveHere({ upstream: `openai:${model.url}` })
+    recorder = await startRecorder(new URL(model.url).origin)
+    serving = await serveHere({ upstream: `openai:${recorder.url}/v1` })
     agent = await startAgent(serving.url, true)
   })
   afterAll(async () => {
     await serving?.stop()
+    await recorder?.stop()
     await model?.close()
   })
 
@@ -131,5 +146,6 @@ describe('the AI SDK, emulated, chat completions', () => {
     expect(loaded).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
     expect(model.turns[0]?.tools).toEqual(['tool_search_tool_bm25'])
     expect(model.turns.at(-1)?.tools).toEqual(expect.arrayContaining(loaded))
+    expectSent('AI SDK Anthropic, emulate, Chat Completions', recorder.sent)
   })
 })

@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isThorough } from '../support/runs.ts'
 import { startCline } from './cline-agent.ts'
-import { scriptWith } from './conversation.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import { prepareClients } from './install.ts'
-import { type Recorder, startRecorder } from './recorder.ts'
+import { type Recorder, startRecordedScript } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const cli = `@cline/cli-${process.platform}-${process.arch}/bin/cline`
@@ -23,15 +23,11 @@ const tasks: readonly (readonly [task: string, answer: string | RegExp])[] = [
 describe.skipIf(clients.missing || !isThorough)('Cline, shelved', { timeout: 600_000 }, () => {
   const closing: (() => Promise<unknown>)[] = []
   let home: Home
-  let model: Serving
   let gateway: Serving
   let recorder: Recorder
   beforeAll(async () => {
     home = makeHome(manyTools)
-    const script = home.write('script.json', scriptWith({}))
-    model = await startServing(clients.node, home, '--upstream', `script:${script}`, '--mode', 'off')
-    closing.unshift(model.stop)
-    recorder = await startRecorder(model.url)
+    recorder = await startRecordedScript()
     closing.unshift(recorder.stop)
     const upstream = `openai:${recorder.url}/v1`
     gateway = await startServing(clients.node, home, '--upstream', upstream, '--mode', 'shelve')
@@ -68,6 +64,7 @@ describe.skipIf(clients.missing || !isThorough)('Cline, shelved', { timeout: 600
     expect(first?.toolsGiven).toBeGreaterThan(100)
     expect(first?.toolsVisible).toBeLessThan(20)
     const having = [...recorder.sent]
+    expectSent('Cline, shelve', having)
     // Ada must be new to the memory server again.
     const other = makeHome(manyTools)
     closing.push(async () => other.remove())

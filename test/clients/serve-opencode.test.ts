@@ -4,10 +4,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
+import { type Ask, checkLoaded, checkLog, converse } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
 import { startProcess } from './process.ts'
+import { type Recorder, startRecordedScript } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const opencode = `opencode-${process.platform}-${process.arch}/bin/opencode`
@@ -79,18 +81,21 @@ async function freePort(): Promise<number> {
 
 describe.skipIf(clients.missing)('opencode, shelved', () => {
   let home: Home
+  let recorder: Recorder
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     home = makeHome()
-    const upstream = `script:${home.write('script.json', scriptWith({ boundThinking: true }))}`
-    serving = await startServing(clients.node, home, '--upstream', upstream, '--mode', 'shelve')
+    recorder = await startRecordedScript({ boundThinking: true }, 'emulate')
+    const words = ['--upstream', recorder.url, '--mode', 'shelve', '--wire', 'native']
+    serving = await startServing(clients.node, home, ...words)
     configure(home, serving.url)
     agent = await startAgent(home)
   })
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()
+    await recorder?.stop()
     home?.remove()
   })
 
@@ -99,6 +104,7 @@ describe.skipIf(clients.missing)('opencode, shelved', () => {
     checkLog(serving.log, { mode: 'shelve', wire: 'native' })
     const loaded = checkLoaded(serving.log)
     expect(loaded, 'nothing is loaded twice').toEqual([...new Set(loaded)])
+    expectSent('opencode, shelve, native', recorder.sent)
   })
 
   it('never shows a search to the agent', async () => {

@@ -4,9 +4,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
+import { type Ask, checkLoaded, checkLog, converse } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
+import { type Recorder, startRecordedScript } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const pi = '@earendil-works/pi-coding-agent/dist/cli.js'
@@ -74,18 +76,20 @@ const ways = [
 
 describe.skipIf(clients.missing).each(ways)('pi, $mode, wire $wire', ({ mode, wire, model }) => {
   let home: Home
+  let recorder: Recorder
   let serving: Serving
   let agent: ReturnType<typeof startAgent>
   beforeAll(async () => {
     home = makeHome()
-    const upstream = `script:${home.write('script.json', scriptWith({ api: 'old' }))}`
-    const words = ['--upstream', upstream, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
+    recorder = await startRecordedScript({ api: 'old' })
+    const words = ['--upstream', recorder.url, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
     serving = await startServing(clients.node, home, ...words)
     agent = startAgent(home, serving.url, model, mode === 'emulate')
   })
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()
+    await recorder?.stop()
     home?.remove()
   })
 
@@ -95,5 +99,6 @@ describe.skipIf(clients.missing).each(ways)('pi, $mode, wire $wire', ({ mode, wi
     if (mode === 'shelve') checkLoaded(serving.log)
     expect(agent.called.includes('ToolSearch')).toBe(mode === 'emulate')
     expect(agent.called).toContain('memory__search_nodes')
+    expectSent(`pi, ${mode}, ${wire}`, recorder.sent)
   })
 })

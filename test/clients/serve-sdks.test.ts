@@ -8,6 +8,8 @@ import { type Home, makeHome, manyTools } from './gateway.ts'
 import { prepareClients } from './install.ts'
 import { type Model, startModel } from './model.ts'
 import { checkEmulated, obedient, useTools } from './obedient.ts'
+import { type Recorder, startRecorder } from './recorder.ts'
+import { expectSent } from './sent.ts'
 import { connectServers, type PlainTool } from './servers.ts'
 import { type Serving, startServing } from './serving.ts'
 
@@ -202,12 +204,14 @@ const isEmulated = clients.missing === undefined && isThorough
 describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', () => {
   let home: Home
   let model: Model
+  let recorder: Recorder
   let serving: Serving
   let agent: Agent
   beforeAll(async () => {
     home = makeHome(manyTools)
     model = await startModel(obedient('tool_search_tool_bm25'))
-    serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
+    recorder = await startRecorder(new URL(model.url).origin)
+    serving = await startServing(clients.node, home, '--upstream', `openai:${recorder.url}/v1`)
     const search = async () => (await load('openai')).openai.tools.toolSearch()
     const start = aiSdk(async (url) => (await openai(url)).responses('gpt-5.5'), true, search)
     agent = await start(home, serving.url)
@@ -215,6 +219,7 @@ describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', () => 
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()
+    await recorder?.stop()
     await model?.close()
     home?.remove()
   })
@@ -222,6 +227,7 @@ describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', () => 
   it("runs OpenAI's hosted search for a model without one, before and after a restart", async () => {
     await useTools(agent.ask, serving, home.files)
     const loaded = checkEmulated(serving.log)
+    expectSent('AI SDK, @ai-sdk/openai, Responses, emulate', recorder.sent)
     expect(loaded).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
     expect(model.turns[0]?.tools).toEqual(['tool_search_tool_bm25'])
     expect(model.turns.at(-1)?.tools).toEqual(expect.arrayContaining(loaded))
