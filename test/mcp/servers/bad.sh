@@ -1,5 +1,5 @@
 # Servers that crash, hang, do not go, break the protocol, or take the newer protocol's first request badly. In sh, which starts in a few
-# milliseconds; what sh cannot do is left to hang.mjs and garbled.mjs, which Node runs in its place.
+# milliseconds; what sh cannot do is left to hang.mjs, which Node runs in its place.
 # `bad.sh <node> <kind>.mjs <way>`, by kind:
 #   crash     start | clean | signal | secret (telling its ACME_KEY) | until (as long as READY_FILE is missing) | initialize | list |
 #             after-list | list-again (the second list) | call | after-call | pipe (a call closes its input, and it ends half a second later)
@@ -13,7 +13,7 @@ kind=${kind%.mjs}
 way=$3
 
 case $kind-$way in
-  hang-busy | hang-reading | garbled-half) exec "$@" ;;
+  hang-busy | hang-reading) exec "$@" ;;
 esac
 
 if [ -n "$STARTS_FILE" ]; then echo $$ >>"$STARTS_FILE"; fi

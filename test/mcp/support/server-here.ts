@@ -23,7 +23,7 @@ export type Wire = {
   /** Sends a request to the client → its whole answer. */
   ask(method: string, params?: object): Promise<Loose>
   /** Writes a text in place of the answer, which the handler then does not give. */
-  write(text: string): void
+  write(text: string | Buffer): void
   /** Ends as a crash does: the process, or the request and every session. */
   die(): void
 }

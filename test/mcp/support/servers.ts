@@ -9,7 +9,7 @@ export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
 /** Long enough for a busy machine: whatever ends earlier than its test has not merely waited. */
 const PATIENCE = 60_000
 
-/** `local('bad', 'lists paged')`: the server lists.mjs with the argument `paged`. */
+/** `local('bad', 'lists growing')`: the server lists.mjs with the argument `growing`. */
 export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {
   const [file = '', ...args] = script.split(' ')
   const program = [process.execPath, scriptPath(file), ...args]

@@ -433,6 +433,26 @@ export const rows: readonly Row[] = [
     on: ['stdio'],
   },
   {
+    name: 'tears its messages to pieces, in the middle of characters too',
+    does: (_, wire) => ({
+      async 'tools/call'({ name, arguments: input }, { id }) {
+        const result = quickly(name, input)
+        const greeting = { jsonrpc: '2.0', method: 'notifications/grüße', params: {} }
+        const lines = [greeting, { jsonrpc: '2.0', id, result }].map(
+          (message) => `${JSON.stringify(message)}\n`,
+        )
+        for (const byte of Buffer.from(lines.join(''))) {
+          wire.write(Buffer.from([byte]))
+          await new Promise(setImmediate)
+        }
+        return noAnswer
+      },
+    }),
+    state: 'connected',
+    call: /^misbehave \{\}$/,
+    on: ['stdio'],
+  },
+  {
     name: 'announces a new list all the time',
     does: (life, wire) => ({
       'notifications/initialized': () =>
