@@ -1,7 +1,235 @@
-// Computes every figure about savings. The log, the metrics, the headers, the demo, the chat and `run` print these.
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+// Computes what was saved: each figure's definition, prices as data, and the request without tool search.
+import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, quote, textOf } from '../../lib/index.ts'
+import { ShelfError } from '../errors.ts'
+import { isDeferralNote } from '../history/index.ts'
+import { blocksOf, isChange, mayChangeView, referencesIn } from '../oracle/index.ts'
 import { CHARACTERS_PER_TOKEN } from '../tokens.ts'
-import { type Price, priceOfPrompt } from './prices.ts'
+
+/** Dollars per million tokens. */
+type Rates = {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  /** Writes to the cache for five minutes. */
+  readonly cacheWrite: number
+  /** Writes to the cache for an hour. */
+  readonly cacheWrite1h: number
+}
+
+/** What a model costs, in dollars per million tokens. */
+export type Price = Rates & {
+  /** A case-insensitive regular expression for the whole model id; the first matching row counts. */
+  readonly match: string
+  /** Rates of requests whose prompt has more than `promptTokens` tokens. */
+  readonly above?: Rates & { readonly promptTokens: number }
+}
+
+/** Prices by model, and their date. */
+export type PriceTable = {
+  /** The day on which the prices were looked up. */
+  readonly date: string
+  /** Where they were looked up. */
+  readonly source: string
+  /** One row per model; the first one that matches applies. */
+  readonly models: readonly Price[]
+}
+
+/** Builds a row for a model of Anthropic, whose cache writes cost 1.25 and 2 times the input. */
+function anthropic(match: string, input: number, output: number, cacheRead: number): Price {
+  return { match, ...rates(input, output, cacheRead) }
+}
+
+function rates(input: number, output: number, cacheRead: number): Rates {
+  return { input, output, cacheRead, cacheWrite: 1.25 * input, cacheWrite1h: 2 * input }
+}
+
+const DATED = '(-latest|[-@]\\d{8})?(\\[1m\\])?'
+
+/**
+ * Standard list prices of the Claude API: no batch discount, no fast mode, no regional surcharge. Models of others are
+ * not included: OpenAI bills cache writes, which its usage does not report, so a price would be a guess.
+ */
+export const prices: PriceTable = {
+  date: '2026-11-06',
+  source: 'https://platform.claude.com/docs/en/about-claude/pricing',
+  models: [
+    anthropic(`claude-(fable|mythos)-5-1${DATED}`, 10, 50, 0.25),
+    anthropic(`claude-(fable|mythos)-5${DATED}`, 10, 50, 1),
+    anthropic(`claude-opus-5-5${DATED}`, 4, 20, 0.2),
+    anthropic(`claude-opus-(5|4-[5-8])${DATED}`, 5, 25, 0.5),
+    anthropic(`claude-opus-4(-[01])?${DATED}`, 15, 75, 1.5),
+    anthropic(`claude-sonnet-5-5${DATED}`, 2, 10, 0.1),
+    anthropic(`claude-sonnet-5${DATED}`, 2, 10, 0.2),
+    anthropic(`claude-sonnet-4-6${DATED}`, 3, 15, 0.3),
+    {
+      ...anthropic(`claude-sonnet-4(-[05])?${DATED}`, 3, 15, 0.3),
+      above: { promptTokens: 200_000, ...rates(6, 22.5, 0.6) },
+    },
+    {
+      ...anthropic(`claude-haiku-5-5${DATED}`, 0.1, 0.5, 0.01),
+      above: { promptTokens: 100_000, ...rates(0.5, 2.5, 0.05) },
+    },
+    anthropic(`claude-haiku-4-5${DATED}`, 1, 5, 0.1),
+  ],
+}
+
+const MAX_ID_LENGTH = 200
+
+/** Returns the price of a model; undefined if the table has none. */
+export function priceOf(model: string, table: PriceTable = prices): Price | undefined {
+  const id = model.slice(0, MAX_ID_LENGTH)
+  return table.models.find(({ match }) => expressionOf(match).test(id))
+}
+
+const expressions = new Map<string, RegExp>()
+
+function expressionOf(match: string): RegExp {
+  let expression = expressions.get(match)
+  if (!expression) {
+    expression = new RegExp(`^(?:${match})$`, 'i')
+    expressions.set(match, expression)
+  }
+  return expression
+}
+
+/** Returns the rates for a prompt of this many tokens. */
+export function priceOfPrompt(price: Price, promptTokens: number): Rates {
+  return price.above && promptTokens > price.above.promptTokens ? price.above : price
+}
+
+/**
+ * Reads a price table from JSON: `{ "date", "source"?, "models": [{ "match", "input", "output", … }] }`, dollars per million
+ * tokens. Missing cache prices default to the input price, as for an upstream without a cache.
+ */
+export function readPrices(value: unknown): PriceTable {
+  const table = fieldsOf(value)
+  const { date, source, models } = table
+  if (!isFields(value) || !Array.isArray(models)) throw wrong('the price table has no list "models"', value)
+  if (textOf(date) === '') throw wrong('the price table has no "date", the day of its prices', date)
+  refuseUnknown(table, TABLE_FIELDS, 'the price table')
+  return { date: textOf(date), source: textOf(source), models: listOf(models).map(readPrice) }
+}
+
+const TABLE_FIELDS = ['date', 'source', 'models']
+const RATE_FIELDS = ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h']
+
+function readPrice(value: unknown): Price {
+  const row = fieldsOf(value)
+  const match = textOf(row.match)
+  if (match === '') throw wrong('a row of the price table has no "match"', value)
+  if (!isPattern(match)) throw wrong('"match" of the price table is not a regular expression', match)
+  refuseUnknown(row, ['match', 'above', ...RATE_FIELDS], quote(match))
+  if (row.above === undefined) return { match, ...readRates(row, match) }
+  const above = fieldsOf(row.above)
+  const { promptTokens } = above
+  if (!isAmount(promptTokens, Number.MAX_SAFE_INTEGER))
+    throw wrong(`"above.promptTokens" of ${quote(match)} is not a number of tokens`, promptTokens)
+  refuseUnknown(above, ['promptTokens', ...RATE_FIELDS], quote(match))
+  return { match, ...readRates(row, match), above: { promptTokens, ...readRates(above, match) } }
+}
+
+/** Refuses unknown keys: a misspelled price would count as missing, and the amounts would be wrong. */
+function refuseUnknown(fields: Fields, known: readonly string[], owner: string): void {
+  const unknown = Object.keys(fields).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw wrong(`unknown key ${quote(unknown)} of ${owner}; use ${known.join(', ')}`, fields[unknown])
+}
+
+/** Maximum dollars per million tokens: above all real prices, and small enough for finite sums. */
+const HIGHEST_RATE = 1_000_000
+
+function readRates(row: Fields, match: string): Rates {
+  const rate = (name: keyof Rates, otherwise?: number): number => {
+    const rate = row[name] ?? otherwise
+    if (!isAmount(rate, HIGHEST_RATE))
+      throw wrong(`"${name}" of ${quote(match)} is not a price from 0 to ${HIGHEST_RATE}`, rate)
+    return rate
+  }
+  const input = rate('input')
+  const cacheWrite = rate('cacheWrite', input)
+  return {
+    input,
+    output: rate('output'),
+    cacheRead: rate('cacheRead', input),
+    cacheWrite,
+    cacheWrite1h: rate('cacheWrite1h', cacheWrite),
+  }
+}
+
+function isAmount(value: unknown, max: number): value is number {
+  return typeof value === 'number' && value >= 0 && value <= max
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'i') !== undefined
+  } catch {
+    return false
+  }
+}
+
+function wrong(message: string, value: unknown): ShelfError {
+  return new ShelfError(
+    'BAD_OPTION',
+    `${message}: ${quote(value)}. docs/figures.md shows a price table.`,
+    value,
+  )
+}
+
+/** Formats dollars with as many digits as small amounts need: `$12.30`, `$0.042`, `−$0.0007`. */
+export function dollars(amount: number): string {
+  const size = Math.abs(amount)
+  const text = size.toFixed(size >= 1 ? 2 : size >= 0.01 ? 3 : 4)
+  return `${amount < 0 && Number(text) !== 0 ? '−' : ''}$${text}`
+}
+
+type WithoutOptions = {
+  /** All definitions, which replace the request's tools. */
+  readonly definitions: readonly Fields[]
+  /** The name of a shelf's search tool, whose notes are left out too; undefined for a client's own request. */
+  readonly searchTool?: string
+}
+
+/** Returns the request with all definitions, and without searches, their results and notes about deferred tools. */
+export function withoutToolSearch(request: object, { definitions, searchTool }: WithoutOptions): Fields {
+  const messages = listOf(fieldsOf(request).messages).map(fieldsOf)
+  if (searchTool === undefined && !messages.some(usesToolSearch)) return { ...request, tools: definitions }
+  const searches = searchIds(messages, searchTool)
+  const isKept = (block: Fields) =>
+    !searches.has(block.id) &&
+    !searches.has(block.tool_use_id) &&
+    !isChange(block) &&
+    !(searchTool !== undefined && block.type === 'text' && isDeferralNote(textOf(block.text)))
+  const kept = (message: Fields): Fields => {
+    if (typeof message.content === 'string' && searchTool === undefined) return message
+    const blocks = blocksOf(message.content)
+    return blocks.every(isKept) ? message : { ...message, content: blocks.filter(isKept) }
+  }
+  return { ...request, tools: definitions, messages: messages.map(kept) }
+}
+
+/** Whether a message contains a hosted search, a reference or a tool change. */
+const usesToolSearch = oncePerFrozen(({ content }: Fields): boolean =>
+  blocksOf(content).some((block) => isHostedSearch(block) || mayChangeView(block)),
+)
+
+function isHostedSearch({ type, name }: Fields): boolean {
+  return type === 'server_tool_use' && textOf(name).startsWith('tool_search_tool_')
+}
+
+/** Returns the ids of calls of a search tool, recognised by its name or by references in the result. */
+function searchIds(messages: readonly Fields[], searchTool: string | undefined): ReadonlySet<unknown> {
+  const ids = new Set<unknown>()
+  for (const { content } of messages)
+    for (const block of blocksOf(content)) {
+      const { type, id, name, tool_use_id: answered } = block
+      if (type === 'tool_use' && searchTool !== undefined && name === searchTool) ids.add(id)
+      if (isHostedSearch(block)) ids.add(id)
+      if (type === 'tool_search_tool_result' || referencesIn(block).length > 0) ids.add(answered)
+    }
+  ids.delete(undefined)
+  return ids
+}
 
 /**
  * What Toolshelf saved, for one request of a client or summed over many.
@@ -206,7 +434,7 @@ function dollarsFor(tokens: BilledTokens, price: Price): number {
 }
 
 /** Returns the input tokens of all kinds. */
-export function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
+function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
   return input + cacheRead + cacheWrite + cacheWrite1h
 }
 

@@ -1,16 +1,21 @@
 // Exports of core/figures for other folders.
 
-export { dollars } from './dollars.ts'
 export {
   addFigures,
   type BilledTokens,
   billedTokens,
   countedTokens,
+  dollars,
   type Figures,
   figuresOf,
   type MeasuredRequest,
   noFigures,
+  type Price,
+  type PriceTable,
+  priceOf,
+  priceOfPrompt,
+  prices,
+  readPrices,
   type Sampling,
+  withoutToolSearch,
 } from './figures.ts'
-export { type Price, type PriceTable, priceOf, priceOfPrompt, prices, readPrices } from './prices.ts'
-export { withoutToolSearch } from './without.ts'

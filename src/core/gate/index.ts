@@ -10,7 +10,15 @@ export {
   type ProviderRow,
   searchBetas,
 } from './capabilities.ts'
-export { backEndKey, decide, isConnecting, usesReferences, wireInUse } from './gate.ts'
-export { type ModeReading, readMode } from './mode.ts'
-export { type Counts, reachesShare } from './threshold.ts'
+export {
+  backEndKey,
+  type Counts,
+  decide,
+  isConnecting,
+  type ModeReading,
+  reachesShare,
+  readMode,
+  usesReferences,
+  wireInUse,
+} from './gate.ts'
 export { additionBeta, type Speaker } from './wire-traits.ts'

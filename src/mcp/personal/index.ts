@@ -2,8 +2,8 @@
 
 export {
   createPersonalHosts,
+  loginFile,
   type PersonalHosts,
   type PersonalHostsOptions,
   type UserLayer,
 } from './personal-hosts.ts'
-export { loginFile } from './user-login.ts'

@@ -1,15 +1,12 @@
 // Manages servers for which each user has their own credentials: one host per user with these servers, joined with the
 // shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
-import type { Shelf } from '../../core/index.ts'
+import type { Shelf, Tool } from '../../core/index.ts'
 import { errorMessage } from '../../lib/index.ts'
-import type { CredentialStore } from '../../users/credentials/index.ts'
+import { CredentialError, type CredentialStore, type UserCredentials } from '../../users/credentials/index.ts'
 import { rightsOf, type User } from '../../users/index.ts'
-import { nameServers } from '../config/index.ts'
-import type { AuthProvider, HostEvent, McpHost, ServerConfig } from '../types.ts'
-import { type FoundCredentials, serverForUser } from './fill.ts'
-import { type JoinedHost, joinHosts } from './joined-host.ts'
-import { type Mirror, mirrorShelf } from './mirror.ts'
-import { storedLogin } from './user-login.ts'
+import { fillUserValues, nameServers, userValuesIn } from '../config/index.ts'
+import { type CredentialFile, createOAuth, readCredentials } from '../oauth/index.ts'
+import type { AuthProvider, CallOptions, HostEvent, McpHost, ServerConfig } from '../types.ts'
 
 /** Options of `createPersonalHosts`. */
 export type PersonalHostsOptions = {
@@ -251,5 +248,233 @@ class Layer implements UserLayer {
   #follow(event: HostEvent): void {
     if (event.type === 'servers') this.#mirror.sync()
     else if (event.type === 'tools' || event.type === 'state') this.#mirror.sync(event.server)
+  }
+}
+
+type JoinedHostOptions = {
+  readonly shared: McpHost
+  readonly own: McpHost
+  /** The shelf with the tools of both. */
+  readonly shelf: Shelf
+  readonly isOwn: (server: string) => boolean
+  /** Resolves when the user's servers are configured; never rejects. */
+  readonly ready: () => Promise<void>
+  /** Called when the user's servers are used. */
+  readonly onUse: () => void
+}
+
+/** A host, and whether someone uses it. */
+type JoinedHost = {
+  readonly host: McpHost
+  /** Returns whether calls are running or clients listen. */
+  isInUse(): boolean
+  /** Returns the number of running calls of the user's own servers. */
+  inFlight(): number
+}
+
+/** Joins the two hosts. */
+function joinHosts(options: JoinedHostOptions): JoinedHost {
+  const { shared, own, shelf, isOwn, ready, onUse } = options
+  const both = [shared, own]
+  let calls = 0
+  let listeners = 0
+
+  async function using<Value>(server: string, work: (host: McpHost) => Promise<Value>): Promise<Value> {
+    if (!isOwn(server)) return work(shared)
+    calls++
+    onUse()
+    try {
+      await ready()
+      return await work(own)
+    } finally {
+      calls--
+      onUse()
+    }
+  }
+
+  const host: McpHost = {
+    readCache: () => shared.readCache(),
+    publishCachedTools: () => shared.publishCachedTools(),
+    start(capabilities) {
+      shared.start(capabilities)
+      void ready().then(() => own.start(capabilities))
+    },
+    async configure() {
+      throw new Error('the servers of a user follow those of the gateway; configure the gateway instead')
+    },
+    status: () => both.flatMap((one) => one.status()),
+    async run(call, callOptions) {
+      const { server = '' } = shelf.resolve(call)
+      return using(server, (one) => one.run(call, callOptions))
+    },
+    isReadOnly(call) {
+      const { server = '' } = shelf.resolve(call)
+      return (isOwn(server) ? own : shared).isReadOnly(call)
+    },
+    folderOf: (server) => (isOwn(server) ? own : shared).folderOf(server),
+    call: (server, tool, input, callOptions?: CallOptions) =>
+      using(server, (one) => one.call(server, tool, input, callOptions)),
+    request: (server, method, params, callOptions) =>
+      using(server, (one) => one.request(server, method, params, callOptions)),
+    async settled(callOptions) {
+      await ready()
+      await Promise.all(both.map((one) => one.settled(callOptions)))
+    },
+    notifyServers(method) {
+      for (const one of both) one.notifyServers(method)
+    },
+    connect: (server) => using(server, (one) => one.connect(server)),
+    disconnect: (server) => using(server, (one) => one.disconnect(server)),
+    refresh: (server) => using(server, (one) => one.refresh(server)),
+    watchLists() {
+      for (const one of both) one.watchLists()
+    },
+    async refreshStaleLists(callOptions) {
+      await Promise.all(both.map((one) => one.refreshStaleLists(callOptions)))
+    },
+    listen(listener: (event: HostEvent) => void) {
+      const stops = both.map((one) => one.listen(listener))
+      let isOver = false
+      listeners++
+      return () => {
+        for (const stop of stops) stop()
+        if (!isOver) listeners--
+        isOver = true
+      }
+    },
+    close: () => own.close(),
+  }
+  return { host, isInUse: () => calls > 0 || listeners > 0, inFlight: () => calls }
+}
+
+/** Keeps the copy up to date. */
+type Mirror = {
+  /** Copies changes of one server, or of all. */
+  sync(server?: string): void
+}
+
+type Grouped = ReadonlyMap<string, readonly Tool[]>
+
+/** Tools by server, grouped once for all mirrors of a shelf, since a pool is immutable. */
+const groups = new WeakMap<object, Grouped>()
+
+/**
+ * Creates the mirror.
+ *
+ * @param isOwn - Returns whether a server belongs to the target shelf alone.
+ */
+function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean): Mirror {
+  const shown = new Map<string, readonly Tool[]>()
+
+  function syncServer(server: string, tools: readonly Tool[]): void {
+    const details = from.servers().get(server)
+    if (isOwn(server) || !details) return
+    const before = shown.get(server)
+    if (!before || !isSame(before, tools)) {
+      shown.set(server, tools)
+      to.replace(server, tools)
+    }
+    to.setServer(server, details)
+  }
+
+  return {
+    sync(server) {
+      const all = toolsOf(from)
+      const names = server === undefined ? from.servers().keys() : [server]
+      for (const name of names) syncServer(name, all.get(name) ?? [])
+    },
+  }
+}
+
+function toolsOf(shelf: Shelf): Grouped {
+  const { pool } = shelf.partition()
+  let grouped = groups.get(pool)
+  if (!grouped) {
+    const found = new Map<string, Tool[]>()
+    for (const { server, tool } of pool.tools) {
+      if (server === undefined) continue
+      const own = found.get(server) ?? []
+      own.push(tool)
+      found.set(server, own)
+    }
+    grouped = found
+    groups.set(pool, grouped)
+  }
+  return grouped
+}
+
+function isSame(one: readonly Tool[], other: readonly Tool[]): boolean {
+  return one.length === other.length && one.every((tool, index) => tool === other[index])
+}
+
+/** A user's credentials for a server; an error if they cannot be read. */
+type FoundCredentials = UserCredentials | Error | undefined
+
+/** Returns the configuration of a user's server, which starts at its first use and stops when idle. */
+function serverForUser(config: ServerConfig, user: string, found: FoundCredentials): ServerConfig {
+  const { blocked: _, ...own } = config
+  const lazy = { ...own, lazy: true }
+  if (found instanceof CredentialError)
+    return { ...lazy, blocked: `your credentials cannot be used: ${found.message}` }
+  if (found instanceof Error)
+    return { ...lazy, blocked: `your credentials cannot be read now: ${found.message}` }
+  const missing = userValuesIn(config.transport).filter((name) => !Object.hasOwn(found?.values ?? {}, name))
+  if (missing.length > 0) return { ...lazy, blocked: aboutMissing(config.name, user, missing) }
+  return fillUserValues(lazy, found?.values ?? {})
+}
+
+function aboutMissing(server: string, user: string, names: readonly string[]): string {
+  const [first = ''] = names
+  const command = ['toolshelf users credentials set', shellWord(user), shellWord(server), first].join(' ')
+  return `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not set for you; the operator of the gateway sets a value with: ${command}`
+}
+
+/** Quotes a word for a command line; ids of users may contain any character. */
+function shellWord(text: string): string {
+  return /^[\w@.+:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** Returns a provider that authorizes a user's requests; undefined for a server that needs no login. */
+function storedLogin(
+  { name, transport }: ServerConfig,
+  { id, uid }: Pick<User, 'id' | 'uid'>,
+  credentials: CredentialStore,
+): AuthProvider | undefined {
+  if (transport.kind === 'stdio') return undefined
+  if (Object.keys(transport.headers).some((header) => header.toLowerCase() === 'authorization'))
+    return undefined
+  return createOAuth({
+    server: name,
+    file: loginFile(credentials, uid, { server: name, url: transport.url }, true),
+    command: `toolshelf login ${shellWord(name)} --user ${shellWord(id)}`,
+  })
+}
+
+/** Opens the stored login of a user, by their `uid`, to a server. */
+export function loginFile(
+  credentials: CredentialStore,
+  user: string,
+  { server, url }: { readonly server: string; readonly url: string },
+  isQuiet = false,
+): CredentialFile {
+  return {
+    async read() {
+      const found = readCredentials((await credentials.read(user, server))?.login)
+      // Ignores a login for another URL.
+      return found?.server === server && found.url === url ? found : undefined
+    },
+    write: (login) =>
+      credentials.update(
+        user,
+        server,
+        (before) => ({ values: before?.values ?? {}, login: { server, url, ...login } }),
+        { isQuiet },
+      ),
+    remove: () =>
+      credentials.update(user, server, (before) => {
+        if (!before || Object.keys(before.values).length === 0) return undefined
+        return { values: before.values }
+      }),
+    alone: (work) => credentials.alone(user, server, work),
   }
 }

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { wellFormedJson } from '../../lib/index.ts'
 import { proxiedFetch } from '../../node/index.ts'
-import { createBudget } from './throttle.ts'
+import { createBudget } from './stdio.ts'
 
 /** The clock; replaceable in tests. */
 export type FetchClock = {

@@ -2,7 +2,11 @@
 
 export { boundedFetch } from './bounded-fetch.ts'
 export { serverEnvironment } from './environment.ts'
-export type { Listed } from './listing.ts'
-export { openServerSession, type ServerSession, type ServerSessionOptions } from './session.ts'
+export {
+  type Listed,
+  openServerSession,
+  type ServerSession,
+  type ServerSessionOptions,
+} from './session.ts'
 export { isSilence } from './silence.ts'
 export type { StdioLimits } from './stdio.ts'

@@ -1,10 +1,11 @@
-// Implements one session with a server: opens it, sends requests, closes it. Does not validate responses strictly,
-// because one malformed field must not lose the rest.
-// Implements H1, H4.
+// Implements one session with a server: opens it, lists, sends requests within their time, refuses what is not asked for, closes
+// it. Does not validate responses strictly, because one malformed field must not lose the rest.
+// Implements H1, H4, H6, H9.
 import {
   Client,
   type ClientCapabilities,
   InsufficientScopeError,
+  type RequestOptions,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
@@ -13,10 +14,12 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import type { Fields } from '../../lib/index.ts'
-import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
+import { dropOldest, type Fields, fieldsOf, isFields, toJson } from '../../lib/index.ts'
+import { createYieldBySize, seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
+  type ClientCall,
   connectionFailure,
+  currentCall,
   type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
@@ -33,15 +36,15 @@ import type {
   ServerConfig,
 } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
-import { noteAnswers } from './note-answers.ts'
-import { readOutput } from './output.ts'
-import { createRefusals } from './refusals.ts'
-import { SilenceError } from './silence.ts'
-import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
-import { createTimeouts, type Timeouts } from './timeouts.ts'
-import { wholeResult, wrapResults } from './whole-results.ts'
+import { isSilence, SilenceError } from './silence.ts'
+import {
+  createBudget,
+  createStdioTransport,
+  type StdioLimits,
+  type StdioTransport,
+  stdioLimits,
+} from './stdio.ts'
 
 /** An open session. */
 export type ServerSession = {
@@ -377,4 +380,294 @@ const MAX_LISTENS = 6
 
 function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code
+}
+
+/** The timeouts of a session's requests. */
+export type Timeouts = {
+  /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
+  limit<Value>(
+    options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeoutMs: number },
+    request: (options: RequestOptions) => Promise<Value>,
+  ): Promise<Value>
+  /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
+  during<Value>(answer: () => Promise<Value>): Promise<Value>
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Creates the timeouts of a session. */
+export function createTimeouts(): Timeouts {
+  /** Functions that restart each request's timeout. */
+  const renewals = new Set<() => void>()
+  let questions = 0
+  return {
+    async limit({ timeoutMs, signal, onProgress }, request) {
+      const late = new AbortController()
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const renew = () => {
+        clearTimeout(timer)
+        timer = setTimeout(
+          () => (questions > 0 ? renew() : late.abort(new SilenceError(timeoutMs))),
+          timeoutMs,
+        )
+      }
+      renew()
+      renewals.add(renew)
+      try {
+        return await request({
+          timeout: MAX_TIMER_MS,
+          allowInputRequired: true,
+          signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+          onprogress: (progress) => {
+            renew()
+            onProgress?.(progress)
+          },
+        })
+      } catch (error) {
+        throw late.signal.aborted ? late.signal.reason : error
+      } finally {
+        clearTimeout(timer)
+        renewals.delete(renew)
+      }
+    },
+    async during(answer) {
+      questions++
+      try {
+        return await answer()
+      } finally {
+        questions--
+        for (const renew of renewals) renew()
+      }
+    },
+  }
+}
+
+/** Refused requests of a server that are answered at once. */
+const MAX_REFUSED = 1000
+/** Refused requests per millisecond that are answered after that. */
+const REFUSED_PER_MILLISECOND = 5 / 1000
+
+export type Refusals = {
+  /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
+  watch(transport: Transport): void
+  /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
+  during<Value>(answer: () => Promise<Value>, signal: AbortSignal): Promise<Value>
+}
+
+/** @param onFlood - Ends the session; called once, with the reason. */
+export function createRefusals(onFlood: (reason: string) => void): Refusals {
+  const reason = `it kept asking after ${MAX_REFUSED} of its questions were refused`
+  const spend = createBudget(MAX_REFUSED, REFUSED_PER_MILLISECOND)
+  let last = performance.now()
+  let isFlooded = false
+
+  function count(): void {
+    const now = performance.now()
+    const excess = spend(now - last, 1)
+    last = now
+    if (excess === 0 || isFlooded) return
+    isFlooded = true
+    onFlood(reason)
+  }
+
+  return {
+    watch(transport) {
+      const send = transport.send.bind(transport)
+      transport.send = (message, options) => {
+        if ('error' in message) count()
+        return send(message, options)
+      }
+    },
+    async during(answer, signal) {
+      if (isFlooded) throw new Error(reason)
+      try {
+        return await answer()
+      } finally {
+        if (signal.aborted) count()
+      }
+    },
+  }
+}
+
+/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
+const MAX_NOTED = 1000
+
+/** Reports to a call that its request was answered, even after the request was cancelled. */
+export function noteAnswers(transport: Transport): void {
+  const calls = new Map<unknown, ClientCall>()
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    const call = 'method' in message && 'id' in message ? currentCall() : undefined
+    if (call) calls.set((message as { id?: unknown }).id, call)
+    dropOldest(calls, MAX_NOTED)
+    return send(message, options)
+  }
+  transport.onmessage = (message) => {
+    if ('method' in message || !('id' in message)) return
+    calls.get(message.id)?.answered()
+    calls.delete(message.id)
+  }
+}
+
+/** Normalises a result. */
+export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
+  const result = withPassableMeta(given)
+  const blocks = result.content ?? []
+  const content = Array.isArray(blocks) ? (blocks as unknown[]) : [blocks]
+  return {
+    ...result,
+    ...(typeof isError === 'boolean' ? { isError } : {}),
+    content: content.map((block) => (isBlock(block) ? block : asText(block))),
+  }
+}
+
+const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['text', ['text']],
+  ['image', ['data', 'mimeType']],
+  ['audio', ['data', 'mimeType']],
+  ['resource_link', ['uri', 'name']],
+])
+
+function isBlock(block: unknown): block is CallOutput['content'][number] {
+  const { type, ...fields } = (block ?? {}) as Fields
+  if (type === 'resource') return typeof (fields.resource as Fields | null)?.uri === 'string'
+  return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
+}
+
+/** Converts a block to text: a string as it is, anything else as JSON. */
+function asText(block: unknown): CallOutput['content'][number] {
+  return { type: 'text', text: typeof block === 'string' ? block : toJson(block) }
+}
+
+const METHODS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+])
+
+/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
+const MAX_REMEMBERED = 1000
+
+const WHOLE = 'toolshelf/whole'
+
+const wrapped = (whole: unknown) => ({
+  [WHOLE]: whole,
+  resultType: 'complete',
+  ttlMs: 0,
+  cacheScope: 'private',
+  tools: [],
+  content: [],
+  prompts: [],
+  messages: [],
+  resources: [],
+  resourceTemplates: [],
+  contents: [],
+  completion: { values: [] },
+})
+
+/** Wraps the results that come through the transport, before the SDK reads them; `wholeResult` unwraps them. */
+export function wrapResults(transport: Transport, isModern: () => boolean): void {
+  const requests = new Set<unknown>()
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    if ('method' in message && 'id' in message && METHODS.has(message.method)) requests.add(message.id)
+    dropOldest(requests, MAX_REMEMBERED)
+    return send(message, options)
+  }
+  const before = transport.onmessage
+  transport.onmessage = (message, extra) => {
+    before?.(message, extra)
+    if (!('result' in message) || !requests.delete(message.id) || !isModern()) return
+    const { resultType = 'complete' } = message.result
+    if (resultType === 'complete') Object.assign(message, { result: wrapped(message.result) })
+  }
+}
+
+/** Returns the result that the server sent. */
+export function wholeResult(result: unknown): Fields {
+  const fields = fieldsOf(result)
+  return isFields(fields[WHOLE]) ? fields[WHOLE] : fields
+}
+
+/** The entries of a list. */
+export type Listed = {
+  readonly entries: readonly unknown[]
+  /** Whether the list was truncated. */
+  readonly isCut: boolean
+  /** How long the list stays fresh: the shortest time of its pages; undefined if any page gives none. */
+  readonly ttlMs: number | undefined
+}
+
+const MAX_PAGES = 1000
+const MAX_ENTRIES = 50_000
+/** Most characters of JSON, because entries are parsed, compared and indexed. */
+const MAX_CHARACTERS = 16_000_000
+
+/** Reads all pages of a list. `ask` requests one page; `field` holds its entries; `timeout` covers all pages. */
+export async function listPages(
+  ask: (params: Fields | undefined) => Promise<Fields>,
+  field: string,
+  timeoutMs: number,
+): Promise<Listed> {
+  const entries: unknown[] = []
+  const seen = new Set<unknown>()
+  let cursor: unknown
+  let size = 0
+  let isLate = false
+  let ttlMs: number | undefined
+  const hasRoom = () => !isLate && entries.length < MAX_ENTRIES && size < MAX_CHARACTERS
+  const yieldBySize = createYieldBySize()
+  /** Adds the entries of a page; returns false if there is no room for all of them. */
+  const take = async (found: readonly unknown[]) => {
+    for (const entry of found) {
+      const length = lengthOf(entry)
+      await yieldBySize(length)
+      size += length
+      if (entries.length >= MAX_ENTRIES || size > MAX_CHARACTERS) return false
+      entries.push(entry)
+    }
+    return true
+  }
+  const walk = async () => {
+    for (let page = 0; page < MAX_PAGES && hasRoom(); page++) {
+      const result = await ask(cursor === undefined ? undefined : { cursor })
+      const found = result?.[field]
+      if (!Array.isArray(found)) throw new Error(`its answer has no list "${field}"`)
+      if (!(await take(found))) return true
+      ttlMs = page === 0 ? ttlOf(result) : shorter(ttlMs, ttlOf(result))
+      cursor = result.nextCursor
+      if (typeof cursor !== 'string' || seen.has(cursor)) return false
+      seen.add(cursor)
+      size += cursor.length
+    }
+    return true
+  }
+  const late = `it did not list its ${field} within ${seconds(timeoutMs)}`
+  const isCut = await withTimeout(walk(), timeoutMs, late).catch((error: Error) => {
+    isLate = true
+    throw isSilence(error) ? new Error(late, { cause: error }) : error
+  })
+  return { entries, isCut, ttlMs }
+}
+
+function ttlOf({ ttlMs }: Fields): number | undefined {
+  return typeof ttlMs === 'number' && ttlMs >= 0 ? ttlMs : undefined
+}
+
+function shorter(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : Math.min(one, other)
+}
+
+/** Characters of an entry's JSON. One that cannot be serialised counts as an eighth of the limit; it is dropped later. */
+function lengthOf(entry: unknown): number {
+  try {
+    return JSON.stringify(entry)?.length ?? 0
+  } catch {
+    return MAX_CHARACTERS / 8
+  }
 }

@@ -5,14 +5,12 @@ import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import spawn from 'cross-spawn'
-import { wellFormedJson } from '../../lib/index.ts'
-import { watchdog } from '../../node/index.ts'
+import { cleanText, wellFormedJson } from '../../lib/index.ts'
+import { watchdog, whyTooComplex } from '../../node/index.ts'
 import { DEPTH, depthOf } from '../config/index.ts'
+import { lastLinesWithError } from '../protocol/index.ts'
 import type { StdioConfig } from '../types.ts'
 import { serverEnvironment } from './environment.ts'
-import { createLineReader, type LineReader } from './lines.ts'
-import { createTail, type Tail } from './tail.ts'
-import { createThrottle } from './throttle.ts'
 
 /**
  * The transport to a child process.
@@ -311,4 +309,179 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
     resolve = done
   })
   return { promise, resolve }
+}
+
+/** Reads lines from chunks. */
+type LineReader = {
+  /** Returns the lines that a chunk completes. Throws if a line is too long or has too many values. */
+  read(chunk: Buffer): MessageLine[]
+}
+
+/** A line of output. */
+type MessageLine = {
+  readonly bytes: number
+  /** The message; undefined if the line is not one. */
+  readonly message: JSONRPCMessage | undefined
+  readonly isAnswer: boolean
+}
+
+const NEWLINE = 10
+
+/** Values of one message. More are seconds of parsing, during which nothing else is done. */
+const MAX_VALUES = 5_000_000
+
+function createLineReader(maxBytes: number): LineReader {
+  let parts: Buffer[] = []
+  let size = 0
+  return {
+    read(chunk) {
+      const lines: MessageLine[] = []
+      let start = 0
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        parts.push(chunk.subarray(start, end))
+        const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+        parts = []
+        size = 0
+        start = end + 1
+        lines.push(readLine(line))
+      }
+      if (start < chunk.length) {
+        parts.push(chunk.subarray(start))
+        size += chunk.length - start
+      }
+      if (size > maxBytes) {
+        parts = []
+        throw new Error(`it wrote a line of more than ${Math.round(maxBytes / 1_000_000)} MB`)
+      }
+      return lines
+    },
+  }
+}
+
+function readLine(line: Buffer): MessageLine {
+  const message = parse(line)
+  const isAnswer = message !== undefined && 'id' in message && !('method' in message)
+  return { bytes: line.length + 1, message, isAnswer }
+}
+
+type Loose = { jsonrpc?: unknown; id?: unknown; method?: unknown; error?: unknown; result?: unknown }
+
+function parse(line: Buffer): JSONRPCMessage | undefined {
+  if (!looksLikeObject(line)) return undefined
+  const why = whyTooComplex(line, { maxValues: MAX_VALUES, maxDepth: Number.POSITIVE_INFINITY })
+  if (why !== undefined) throw new Error(`it wrote a message that ${why}`)
+  let value: Loose | null
+  try {
+    value = JSON.parse(line.toString('utf8')) as Loose | null
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || value.jsonrpc !== '2.0') return undefined
+  return mend(value) as JSONRPCMessage
+}
+
+const OPEN = 123
+const CLOSE = 125
+
+/**
+ * Returns whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is
+ * slow.
+ */
+function looksLikeObject(line: Buffer): boolean {
+  let start = 0
+  let end = line.length - 1
+  while (isBlank(line[start])) start++
+  while (isBlank(line[end])) end--
+  return line[start] === OPEN && line[end] === CLOSE
+}
+
+function isBlank(byte = 0): boolean {
+  return byte === 32 || (byte >= 9 && byte <= 13)
+}
+
+/** Turns a malformed response into a valid error, so that its request fails at once instead of timing out. */
+function mend(value: Loose): object {
+  const { error, result, ...rest } = value
+  const isFine = typeof result === 'object' && result !== null && !Array.isArray(result)
+  if (error !== undefined && !(error === null && isFine)) return { ...rest, error: mendError(error) }
+  if (isFine || !('result' in value)) return error === undefined ? value : { ...rest, result }
+  const shown = JSON.stringify(result).slice(0, MAX_EXCERPT_LENGTH)
+  return { ...rest, error: { code: -32603, message: `its answer is not an object: ${shown}` } }
+}
+
+const MAX_EXCERPT_LENGTH = 500
+
+function mendError(error: unknown): { code: number; message: string } {
+  const { code, message, ...rest } = (typeof error === 'object' && error !== null ? error : {}) as Loose & {
+    code?: unknown
+    message?: unknown
+  }
+  return {
+    ...rest,
+    code: Number.isInteger(code) ? (code as number) : -32603,
+    message:
+      typeof message === 'string'
+        ? message
+        : `an error without a message: ${JSON.stringify(error).slice(0, MAX_EXCERPT_LENGTH)}`,
+  }
+}
+
+/** The last lines of an output. */
+type Tail = { add(chunk: Buffer): void; text(): string }
+
+const MAX_CHARACTERS = 8_192
+const MAX_LINES = 20
+/** Bytes to keep in front of what is shown, so that a secret that begins there is still found whole. */
+const MARGIN = 8_192
+
+function createTail(redact: (text: string) => string = (text) => text): Tail {
+  let kept: Buffer = Buffer.alloc(0)
+  let isCut = false
+  return {
+    add(chunk) {
+      const all = Buffer.concat([kept, chunk.subarray(-(MAX_CHARACTERS + MARGIN))])
+      isCut ||= all.length > MAX_CHARACTERS + MARGIN || chunk.length > MAX_CHARACTERS + MARGIN
+      kept = all.subarray(-(MAX_CHARACTERS + MARGIN))
+    },
+    text() {
+      const shown = redact(cleanText(kept.toString('utf8')).replaceAll('\ufffd', '').trim())
+      const lines = (isCut ? shown.slice(MARGIN / 2) : shown).slice(-MAX_CHARACTERS).split('\n')
+      return lastLinesWithError(lines, MAX_LINES).join('\n')
+    },
+  }
+}
+
+/** Counts a server's unsolicited output. */
+type Throttle = {
+  /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */
+  spend(bytes: number, milliseconds: number): number
+}
+
+const BURST_BYTES = 4_000_000
+const BYTES_PER_MILLISECOND = 256
+const BURST_TIME = 100
+/** Share of the CPU time that a server may cost. */
+const TIME_PER_MILLISECOND = 0.1
+const MAX_PAUSE_MS = 5000
+
+function createThrottle(now: () => number): Throttle {
+  const bytes = createBudget(BURST_BYTES, BYTES_PER_MILLISECOND)
+  const time = createBudget(BURST_TIME, TIME_PER_MILLISECOND)
+  let last = now()
+  return {
+    spend(spentBytes, spentTime) {
+      const passed = now() - last
+      last += passed
+      return Math.min(MAX_PAUSE_MS, Math.max(bytes(passed, spentBytes), time(passed, spentTime)))
+    },
+  }
+}
+
+/** Creates a token bucket that may be overdrawn; it returns the milliseconds until it no longer is. */
+export function createBudget(capacity: number, refill: number): (passed: number, spent: number) => number {
+  let left = capacity
+  return (passed, spent) => {
+    left = Math.min(capacity, left + passed * refill) - spent
+    return left >= 0 ? 0 : -left / refill
+  }
 }
