@@ -270,6 +270,14 @@ describe('long names', () => {
 describe('schemas', () => {
   const cyclic: Loose = { type: 'object', properties: { self: {} } }
   cyclic.properties.self = cyclic
+  const manifold: Loose = { type: 'object', properties: {} }
+  manifold.anyOf = Array.from({ length: 48 }, () => manifold)
+  manifold.properties.self = manifold
+  /** A small object whose JSON has no end: each level holds the next one twice. */
+  const doubled = Array.from({ length: 60 }).reduce<Loose>(
+    (inner) => ({ type: 'object', properties: { a: inner, b: inner } }),
+    { type: 'object' },
+  )
   const deep: Loose = { type: 'object' }
   for (let level = 0, at = deep; level < 20_000; level++, at = at.properties.next) {
     at.properties = { next: { type: 'object' } }
@@ -296,6 +304,8 @@ describe('schemas', () => {
     ],
     ['a $ref to itself', { $ref: '#' }],
     ['a cyclic JS object', cyclic],
+    ['a JS object that holds itself many times', manifold],
+    ['a JS object that holds parts many times over', doubled],
     ['a number no JSON has', { type: 'object', default: 10n }],
     ['very deep', deep],
     ['huge', { type: 'object', properties: wide }],

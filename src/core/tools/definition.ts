@@ -17,6 +17,7 @@ import { SHORTENED, shortenSchema } from './shorten.ts'
 /** Fields with prose; everything else in a definition is a name or a value. */
 const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])
 const MAX_DEPTH = 200
+const [MAX_NODES, MAX_TREE_DEPTH] = [1_000_000, 1000]
 
 /**
  * Returns the same value, or a copy with clean prose. In names and values (`enum`, `default`, arguments) only tag
@@ -238,7 +239,8 @@ export function buildDefinition(
   if (text !== undefined) fields.description = isMcp ? cut(text, limits.descriptionLimit) : text
   const isHosted =
     typeof (tool as { type?: unknown }).type === 'string' && (tool as { type?: unknown }).type !== 'custom'
-  const schema = tool.input_schema ?? tool.inputSchema
+  const given = tool.input_schema ?? tool.inputSchema
+  const schema = isTree(given, { left: MAX_NODES }) ? given : undefined
   if (!isHosted || schema !== undefined) fields.input_schema = currentSchema(objectSchema(schema))
   for (const [field, value] of Object.entries(tool)) {
     const isSent = isMcp
@@ -246,7 +248,9 @@ export function buildDefinition(
       : !OURS.has(field) && typeof value !== 'function'
     if (isSent && !Object.hasOwn(fields, field) && value !== undefined) fields[field] = value
   }
-  const whole = serialise(fields as Definition)
+  const written = serialise(fields as Definition)
+  const warning = `the schema of "${name}" contains itself or has no end; the model may pass any arguments.`
+  const whole = schema === given ? written : { ...written, warning }
   if (!isMcp) return whole
   const described =
     whole.json.length > limits.definitionLimit ? shortened(whole.definition, limits.definitionLimit) : whole
@@ -295,6 +299,13 @@ function objectSchema(schema: unknown): unknown {
 
 function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === 'string')
+}
+
+/** Returns whether a schema has an end: one that contains itself, or one part many times over, would be read for ever. */
+function isTree(value: unknown, nodes: { left: number }, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (depth > MAX_TREE_DEPTH || --nodes.left < 0) return false
+  return Object.values(value).every((inner) => isTree(inner, nodes, depth + 1))
 }
 
 /** Drops what cannot be serialised: first the schema, then all but the usual fields. */
