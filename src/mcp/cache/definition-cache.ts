@@ -4,8 +4,9 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { wellFormedJson } from '../../lib/index.ts'
+import { errorMessage, wellFormedJson } from '../../lib/index.ts'
 import { replaceFile } from '../../node/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
 /** The kinds of lists that a server has besides its tools. */
@@ -88,7 +89,7 @@ export function openDefinitionCache(
  * Parses an entry; returns undefined for one of another version, and throws for a broken one.
  * @internal
  */
-export function parseEntry(text: string, now: number): Awaited<ReturnType<DefinitionCache['read']>> {
+function parseEntry(text: string, now: number): Awaited<ReturnType<DefinitionCache['read']>> {
   const { version, at, server } = JSON.parse(text) as { version: number; at: number; server: CachedServer }
   if (version !== VERSION || !Array.isArray(server.tools)) return undefined
   return { ...server, ageMs: now - at }
@@ -98,7 +99,7 @@ export function parseEntry(text: string, now: number): Awaited<ReturnType<Defini
  * Writes an entry as text.
  * @internal
  */
-export function printEntry(server: CachedServer, now: number): string {
+function printEntry(server: CachedServer, now: number): string {
   return wellFormedJson(JSON.stringify({ version: VERSION, at: now, server }))
 }
 
@@ -150,11 +151,54 @@ async function makeKey(folder: string): Promise<Buffer> {
  * because a plain hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
  * @internal
  */
-export function entryNameOf({ name, transport }: ServerConfig, key: Buffer): string {
+function entryNameOf({ name, transport }: ServerConfig, key: Buffer): string {
   const hash = createHmac('sha256', key)
     .update(JSON.stringify([name, transport]))
     .digest('hex')
     .slice(0, 24)
   const readable = name.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
   return `${readable}-${hash}`
+}
+
+/** Milliseconds after which a server that nobody uses is forgotten. */
+const MAX_AGE_MS = 30 * 24 * 60 * 60 * 1000
+const SHARED_KEY_BYTES = 32
+const KEY = 'definitions-key'
+
+/** Opens the cache in a store; like the one on disk it never rejects. */
+export function openStoredDefinitions(
+  store: StateStore,
+  notify: (message: string) => void,
+  now: () => number = Date.now,
+): DefinitionCache {
+  let key: Buffer | undefined
+
+  /** Returns the random key of all replicas, which the first one creates. */
+  async function keyFor(): Promise<Buffer> {
+    if (key) return key
+    const made = randomBytes(SHARED_KEY_BYTES).toString('base64')
+    const isMine = (await store.set(KEY, made, { ifVersion: null })) !== undefined
+    key = Buffer.from(isMine ? made : ((await store.get(KEY))?.value ?? made), 'base64')
+    return key
+  }
+
+  return {
+    async read(config) {
+      try {
+        const found = await store.get(`definitions/${entryNameOf(config, await keyFor())}`)
+        return found && parseEntry(found.value, now())
+      } catch {
+        // Missing, broken or unreachable: the server lists its definitions instead.
+        return undefined
+      }
+    },
+    async write(config, server) {
+      try {
+        const name = entryNameOf(config, await keyFor())
+        await store.set(`definitions/${name}`, printEntry(server, now()), { ttlMs: MAX_AGE_MS })
+      } catch (error) {
+        notify(`cannot store definitions for the next start: ${errorMessage(error)}`)
+      }
+    },
+  }
 }

@@ -7,7 +7,7 @@ export {
   type KeptLists,
   type ListKind,
   openDefinitionCache,
+  openStoredDefinitions,
   readCachedServers,
   rememberReads,
 } from './definition-cache.ts'
-export { openStoredDefinitions } from './stored-definitions.ts'

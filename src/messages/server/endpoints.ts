@@ -12,7 +12,7 @@ import { withoutSearchBetas } from '../upstream/index.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { MayForward } from './forward-rules.ts'
 import { callFor, createForwarder, type Forwarder, forward } from './forwarder.ts'
-import type { AuthenticatedClient, RequestGuard } from './guard.ts'
+import { type AuthenticatedClient, type RequestGuard, refuseUser } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { MessagesMetrics } from './metrics.ts'
@@ -20,7 +20,6 @@ import type { ServerPages } from './pages.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
-import { refuseUser } from './user-guard.ts'
 
 /** Options of `createEndpoints`. */
 export type EndpointOptions = {

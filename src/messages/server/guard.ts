@@ -3,17 +3,18 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { authorizationOf, createHostAccess, hostNameOf, isSecret } from '../../node/index.ts'
 import {
+  type AccessRefusal,
   type Authenticator,
   type ClientWork,
   createClientWork,
+  isRefusal,
   type UsageMeter,
   type User,
 } from '../../users/index.ts'
-import { refuseRequest } from '../errors.ts'
-import type { ModeSetting } from '../plan.ts'
+import { refuseForNow, refuseRequest } from '../errors.ts'
+import { type ModeSetting, parseModeSetting } from '../plan.ts'
 import type { Headers } from '../types.ts'
 import { createHopByHopTest } from '../upstream/index.ts'
-import { createUserGuard, WRONG_KEY } from './user-guard.ts'
 
 /** A key that clients authenticate with. */
 export type ClientKey = {
@@ -24,8 +25,7 @@ export type ClientKey = {
   readonly mayChoose?: boolean | undefined
 }
 
-/** Options of `createRequestGuard`. */
-export type RequestGuardOptions = {
+type RequestGuardOptions = {
   readonly address: string
   readonly keys: readonly ClientKey[]
   /** Finds the users of requests without one of `keys`. */
@@ -44,7 +44,7 @@ export type AuthenticatedClient = KnownClient & {
 }
 
 /** Who sends a request. */
-export type KnownClient = {
+type KnownClient = {
   /** The client's headers without those meant only for the gateway. */
   readonly headers: Headers
   readonly key: ClientKey | undefined
@@ -139,4 +139,59 @@ function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
     if (value !== undefined && !NOT_FORWARDED.has(name) && !isHopByHop(name)) kept[name] = value
   }
   return kept
+}
+
+/** Checks the users of requests. */
+type UserGuard = {
+  /** Returns the client, or throws a `RefusedRequest`. */
+  admit(headers: Headers): Promise<KnownClient>
+}
+
+function createUserGuard(users: Authenticator): UserGuard {
+  return {
+    async admit(headers) {
+      const { token, others } = withoutUserKeys(headers)
+      const user = await users.authenticate(token)
+      if (isRefusal(user)) throw refuseUser(user)
+      return { headers: others, user, key: keyFor(user) }
+    },
+  }
+}
+
+const WRONG_KEY = 'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key'
+
+/** Makes a refusal in the shape of the client's API. */
+export function refuseUser({ status, message, isWrongKey, retryAfter = 5 }: AccessRefusal): Error {
+  if (status === 429 || status === 503) return refuseForNow(message, retryAfter, status)
+  if (status === 403) return refuseRequest(403, 'permission_error', message)
+  return refuseRequest(401, 'authentication_error', isWrongKey ? WRONG_KEY : message)
+}
+
+/** The user's mode, as a key has one. */
+function keyFor({ uid, profile }: User): KnownClient['key'] {
+  if (profile.mode === undefined) return undefined
+  const setting = parseModeSetting(profile.mode)
+  if (setting) return { secret: uid, setting }
+  throw refuseRequest(
+    403,
+    'permission_error',
+    `the profile "${profile.name}" has the mode "${profile.mode}", which does not exist; ask the operator to use auto, auto:N, pass, emulate, shelve or off`,
+  )
+}
+
+const PREFIX = 'tsk_'
+
+/** Headers that may have a key of ours, the surest first. Other keys in them are the client's own, for the upstream. */
+function withoutUserKeys(headers: Headers): { readonly token: string | undefined; readonly others: Headers } {
+  const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...rest } = headers
+  const bearer = authorization?.replace(/^Bearer /i, '')
+  const isOurs = (text: string | undefined) => text?.trim().startsWith(PREFIX) === true
+  return {
+    token: (own ?? [api, bearer].find(isOurs))?.trim(),
+    others: {
+      ...rest,
+      ...(api !== undefined && !isOurs(api) ? { 'x-api-key': api } : {}),
+      ...(authorization !== undefined && !isOurs(bearer) ? { authorization } : {}),
+    },
+  }
 }
