@@ -1,6 +1,6 @@
 // Measures compact definitions over a catalogue: tokens before and after.
-import { estimateTokens } from '../src/core/index.ts'
-import { compactDefinition } from '../src/core/tools/index.ts'
+import { estimateTokens } from '../src/core/tokens.ts'
+import { compactDefinition } from '../src/core/tools/compact.ts'
 import { createShelf } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'

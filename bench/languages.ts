@@ -4,14 +4,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Rank, rankers, type Tool } from '../src/index.ts'
-import {
-  createHybrid,
-  createMeaning,
-  createVectors,
-  type EvaluationQuery,
-  evaluate,
-  poolTools,
-} from '../src/search/index.ts'
+import { type EvaluationQuery, evaluate, poolTools } from '../src/search/evaluate.ts'
+import { createHybrid } from '../src/search/hybrid.ts'
+import { createMeaning, createVectors } from '../src/search/meaning/meaning.ts'
 import { report, table } from './report.ts'
 
 type Need = {

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { createShelf } from '../src/index.ts'
-import { gatewayShelfOptions } from '../src/mcp/gateway/index.ts'
-import { createMcpHost } from '../src/mcp/host/index.ts'
-import type { ServerConfig } from '../src/mcp/index.ts'
+import { gatewayShelfOptions } from '../src/mcp/gateway/shelf-options.ts'
+import { createMcpHost } from '../src/mcp/host/host.ts'
+import type { ServerConfig } from '../src/mcp/types.ts'
 import { report, table } from './report.ts'
 
 const count = Number(process.argv[2]) || 50_000

@@ -1,13 +1,17 @@
 // Counts the input tokens of a conversation of twenty turns with and without Toolshelf, on every wire, and how many of them a prompt
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 
-import { CHARACTERS_PER_TOKEN, createCollector } from '../src/core/index.ts'
-import { extendsPrefix, type PromptSegment } from '../src/core/oracle/index.ts'
-import type { Fields } from '../src/lib/index.ts'
-import type { MessagesRequest, UpstreamWire } from '../src/messages/index.ts'
-import { createMessagesGateway, parseModeSetting } from '../src/messages/index.ts'
-import { createScriptUpstream, type ObservedRequest, readScript } from '../src/messages/upstream/index.ts'
-import { rankers } from '../src/rankers/index.ts'
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import type { PromptSegment } from '../src/core/oracle/walk.ts'
+import { createCollector } from '../src/core/reply.ts'
+import { CHARACTERS_PER_TOKEN } from '../src/core/tokens.ts'
+import type { Fields } from '../src/lib/json.ts'
+import { createMessagesGateway } from '../src/messages/gateway.ts'
+import { parseModeSetting } from '../src/messages/plan.ts'
+import type { MessagesRequest, UpstreamWire } from '../src/messages/types.ts'
+import { createScriptUpstream, type ObservedRequest } from '../src/messages/upstream/script.ts'
+import { readScript } from '../src/messages/upstream/script-file.ts'
+import { rankers } from '../src/rankers/rankers.ts'
 import { table } from './report.ts'
 
 const SIZES = [50, 150, 500]

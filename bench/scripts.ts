@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
-import { estimateTokens } from '../src/core/index.ts'
+import { estimateTokens } from '../src/core/tokens.ts'
 import { createMcpGateway, createMcpHost, gatewayShelfOptions, readConfig } from '../src/entries/mcp.ts'
 import { createShelf } from '../src/index.ts'
-import { createScriptRunner } from '../src/sandbox/index.ts'
+import { createScriptRunner } from '../src/sandbox/runner.ts'
 import { median, report, table } from './report.ts'
 
 type Call = { readonly name: string; readonly arguments: { readonly [name: string]: unknown } }

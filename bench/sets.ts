@@ -2,14 +2,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolTool, Tool } from '../src/index.ts'
-import {
-  type EvaluationQuery,
-  FILLER_WORDS,
-  poolTools,
-  STOP_WORDS,
-  searchFields,
-  splitWords,
-} from '../src/search/index.ts'
+import { type EvaluationQuery, poolTools } from '../src/search/evaluate.ts'
+import { searchFields } from '../src/search/words/query-words.ts'
+import { FILLER_WORDS, STOP_WORDS, splitWords } from '../src/search/words/words.ts'
 
 export type QuerySet = {
   readonly name: string

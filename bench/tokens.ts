@@ -1,7 +1,9 @@
 // K4: counts definition tokens over 20 turns with 147 real MCP tools and 25 built-ins, with and without deferral; and the
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
 // A search is an extra request, with everything that it contains.
-import { countTokens, extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
+
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import { countTokens, renderRequest } from '../src/core/oracle/render.ts'
 import { createShelf, estimateTokens, type Shelf } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'

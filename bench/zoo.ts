@@ -1,5 +1,5 @@
 // Sends every real definition of a catalogue through the whole path: pool, request, oracle, search, validation.
-import { validateRequest } from '../src/core/oracle/index.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import { createShelf, validateInput } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'

@@ -1,15 +1,13 @@
 // The offline model of the examples: a real Messages API on loopback that checks each request as the API would, and
 // answers from a script (docs/script.md). No key, no network.
-import { createAgentMeter } from '../src/agent/index.ts'
+import { createAgentMeter } from '../src/agent/meter.ts'
 import { rankers, type Shelf } from '../src/index.ts'
-import {
-  createMessagesGateway,
-  createMessagesMetrics,
-  createScriptUpstream,
-  readScript,
-  serveMessagesGateway,
-} from '../src/messages/index.ts'
-import type { ObservedRequest } from '../src/messages/upstream/index.ts'
+import { createMessagesGateway } from '../src/messages/gateway.ts'
+import { createMessagesMetrics } from '../src/messages/server/metrics.ts'
+import { serveMessagesGateway } from '../src/messages/server/server.ts'
+import type { ObservedRequest } from '../src/messages/upstream/script.ts'
+import { createScriptUpstream } from '../src/messages/upstream/script.ts'
+import { readScript } from '../src/messages/upstream/script-file.ts'
 
 export type OfflineModel = {
   readonly url: string

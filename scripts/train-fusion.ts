@@ -6,15 +6,11 @@ import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
 import { type Candidates, gatherCandidates } from '../src/search/candidates.ts'
+import { meanOf, measureRanking } from '../src/search/evaluate.ts'
 import { FUSION_FEATURES, type FusionWeights, fuse, fusionFeatures } from '../src/search/fusion.ts'
-import {
-  createLexicalIndex,
-  createMeaning,
-  createVectors,
-  meanOf,
-  measureRanking,
-  readIntent,
-} from '../src/search/index.ts'
+import { readIntent } from '../src/search/intent/intent.ts'
+import { createLexicalIndex } from '../src/search/lexical/lexical.ts'
+import { createMeaning, createVectors } from '../src/search/meaning/meaning.ts'
 
 type Example = {
   readonly set: string

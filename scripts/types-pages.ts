@@ -1,8 +1,8 @@
 // Makes the pages events.md, entries.md and options.md of reference/ from the types and their doc comments. Part of
 // `npm run reference`.
-import { createMcpMetrics } from '../src/mcp/gateway/index.ts'
-import { createMessagesMetrics } from '../src/messages/index.ts'
-import { createMetricRegistry, processSeries } from '../src/operate/index.ts'
+import { createMcpMetrics } from '../src/mcp/gateway/mcp-metrics.ts'
+import { createMessagesMetrics } from '../src/messages/server/metrics.ts'
+import { createMetricRegistry, processSeries } from '../src/operate/metrics.ts'
 import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 

@@ -1,57 +1,51 @@
 // The package's main entry: core with a validator, a clock, the environment and a notifier.
-import { createPureShelf, type PureShelfOptions, type Rank, type Shelf, ShelfError } from './core/index.ts'
-import { startTimer, turns } from './node/index.ts'
-import { type ResultOptions, resultSettings } from './node/results/index.ts'
-import { type RankerName, rankers } from './rankers/index.ts'
-import { validateInput } from './validate/index.ts'
 
-export {
-  applyPolicy,
-  type Capabilities,
-  type CompactOptions,
-  codingAgentPolicy,
-  type Decision,
-  defaultCapabilities,
-  type Execute,
-  estimateTokens,
-  explainBreak,
-  type ForkOptions,
-  type History,
-  type Hit,
-  type Message,
-  mcpName,
-  type PoolTool,
-  type Prepared,
-  presentMessages,
-  type Rank,
-  type Ranking,
-  type RequestLike,
-  type ResolvedCall,
-  type ResultStore,
-  type RunOptions,
-  type SearchOptions,
-  type SearchOutcome,
-  type ServerDetails,
-  type Shelf,
-  ShelfError,
-  type State,
-  type Tool,
-  type ToolPolicy,
-  type ToolResult,
-  type ToolSearchMode,
-  type ToolUse,
-  type Trace,
-  type TraceListener,
-  type WireName,
-} from './core/index.ts'
+import type { Rank } from './core/calls/query.ts'
+import { ShelfError } from './core/errors.ts'
+import { createPureShelf, type PureShelfOptions, type Shelf } from './core/shelf.ts'
+import { type ResultOptions, resultSettings } from './node/results/stores.ts'
+import { turns } from './node/scheduler.ts'
+import { startTimer } from './node/timer.ts'
+import { type RankerName, rankers } from './rankers/rankers.ts'
+import { validateInput } from './validate/validate.ts'
+
+export type { SearchOptions, SearchOutcome } from './core/calls/answer.ts'
+export type { Execute, ResolvedCall, RunOptions } from './core/calls/calls.ts'
+export type { Hit, Rank, Ranking } from './core/calls/query.ts'
+export type { CompactOptions } from './core/compact.ts'
+export { ShelfError } from './core/errors.ts'
+export { type Capabilities, defaultCapabilities } from './core/gate/capabilities.ts'
+export { explainBreak } from './core/prefix.ts'
+export type { Prepared } from './core/prepare.ts'
+export { presentMessages } from './core/present.ts'
+export type { ResultStore } from './core/results/results.ts'
+export type { ForkOptions, Shelf } from './core/shelf.ts'
+export type { State } from './core/state.ts'
+export { estimateTokens } from './core/tokens.ts'
+export { mcpName } from './core/tools/names.ts'
+export { applyPolicy, codingAgentPolicy, type ToolPolicy } from './core/tools/policy.ts'
+export type { Trace, TraceListener } from './core/trace.ts'
+export type {
+  Decision,
+  History,
+  Message,
+  PoolTool,
+  RequestLike,
+  ServerDetails,
+  Tool,
+  ToolResult,
+  ToolSearchMode,
+  ToolUse,
+  WireName,
+} from './core/types.ts'
 export {
   capabilitiesFromFile,
   capabilitiesFromUrl,
   keepCapabilitiesFresh,
-} from './node/capabilities/index.ts'
-export { createDiskResults, createMemoryResults } from './node/results/index.ts'
-export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
-export { validateInput } from './validate/index.ts'
+} from './node/capabilities/source.ts'
+export { createDiskResults, createMemoryResults } from './node/results/stores.ts'
+export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
+export { validateInput } from './validate/validate.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
 export type ShelfOptions = Omit<PureShelfOptions, 'rank' | 'results'> & {

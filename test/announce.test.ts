@@ -1,6 +1,7 @@
 // How the model learns the names of deferred tools (A): what is announced, where, when, and what is recorded.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import { renderRequest } from '../src/core/oracle/render.ts'
 import type { Prepared, ShelfOptions, Trace } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 

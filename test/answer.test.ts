@@ -1,6 +1,6 @@
 // What a search answers: matches, no matches, servers that are not there yet, and the host's veto.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../src/core/index.ts'
+import { classicRank } from '../src/core/calls/query.ts'
 import type { Rank, ShelfOptions, Tool } from '../src/index.ts'
 import { ask, readAnswer } from './support/ask.ts'
 import {

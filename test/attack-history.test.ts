@@ -1,6 +1,8 @@
 // Attacks on a history: compaction and snipping at bad moments, references from strangers, thinking by hand.
 import { describe, expect, it } from 'vitest'
-import { signThinking, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
+import { visibleTools } from '../src/core/oracle/render.ts'
+import { signThinking } from '../src/core/oracle/thinking.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import { type Prepared, ShelfError } from '../src/index.ts'
 import {
   addition,

@@ -1,6 +1,7 @@
 // Attacks on the notes that we write into a history: hosts that copy them, end a turn otherwise, or ask twice at once.
 import { describe, expect, it } from 'vitest'
-import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking } from '../src/core/oracle/thinking.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import type { Prepared } from '../src/index.ts'
 import { EMAIL, found, isDelta, SEND, search, system, text, tools, user } from './support/blocks.ts'
 import { BOUND_MODEL, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'

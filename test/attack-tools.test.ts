@@ -1,6 +1,7 @@
 // Attacks by tools and servers: texts made to be slow, halves of characters, schemas of any kind, names of others.
 import { describe, expect, it } from 'vitest'
-import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking } from '../src/core/oracle/thinking.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { found, SEND, search, text, tools, user } from './support/blocks.ts'

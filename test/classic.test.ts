@@ -1,9 +1,9 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../src/core/index.ts'
-import { buildPool } from '../src/core/tools/index.ts'
+import { classicRank } from '../src/core/calls/query.ts'
+import { buildPool } from '../src/core/tools/pool.ts'
 import type { Ranking, Tool } from '../src/index.ts'
-import { splitName } from '../src/lib/index.ts'
+import { splitName } from '../src/lib/names.ts'
 import { ask } from './support/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf } from './support/talk.ts'
 

@@ -1,7 +1,7 @@
 // Text of strangers made harmless: what steers, hides or forges goes, what scripts and emoji need stays.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanText, unsafeKinds } from '../src/lib/index.ts'
+import { cleanText, unsafeKinds } from '../src/lib/text.ts'
 import { anyText } from './support/any-text.ts'
 import { runs } from './support/runs.ts'
 

@@ -1,7 +1,7 @@
 // Compact definitions: what a signature shows, when there is none, and that a valid call can be made from it alone.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compactDefinition } from '../src/core/tools/index.ts'
+import { compactDefinition } from '../src/core/tools/compact.ts'
 import { validateInput } from '../src/index.ts'
 import { runs } from './support/runs.ts'
 import { inputFrom } from './support/signature-input.ts'

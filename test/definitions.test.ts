@@ -1,6 +1,7 @@
 // What becomes of a server's definition, exactly: older schemas rewritten, large ones shortened, names and texts made sendable.
 import { describe, expect, it } from 'vitest'
-import { buildPool, fitTools, type PoolOptions } from '../src/core/tools/index.ts'
+import { fitTools } from '../src/core/tools/fit.ts'
+import { buildPool, type PoolOptions } from '../src/core/tools/pool.ts'
 import type { Loose } from './support/talk.ts'
 
 function built(tool: object, options: Partial<PoolOptions> = {}): Loose {

@@ -1,6 +1,9 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, renderRequest, signThinking, validateRequest } from '../src/core/oracle/index.ts'
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import { renderRequest } from '../src/core/oracle/render.ts'
+import { signThinking } from '../src/core/oracle/thinking.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import { explainBreak } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 

@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { type AgentEvent, createAgentTool, createBuiltInTools, createSkills } from '../src/agent/index.ts'
+import { createSkills } from '../src/agent/skills/skills.ts'
+import { createAgentTool } from '../src/agent/sub-agent.ts'
+import { createBuiltInTools } from '../src/agent/tools/index.ts'
+import type { AgentEvent } from '../src/agent/types.ts'
 import { everyCommand } from '../src/cli/main.ts'
 
 const commands = await everyCommand()

@@ -1,11 +1,11 @@
 // H3. Names of MCP tools, and the way back from them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/index.ts'
+import { buildPool } from '../src/core/tools/pool.ts'
 import type { Tool } from '../src/index.ts'
 import { mcpName } from '../src/index.ts'
-import { splitToolName } from '../src/lib/index.ts'
-import { type ConfigText, readConfig } from '../src/mcp/config/index.ts'
+import { splitToolName } from '../src/lib/names.ts'
+import { type ConfigText, readConfig } from '../src/mcp/config/config.ts'
 import { runs } from './support/runs.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 

@@ -1,7 +1,8 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
-import { prefixHash } from '../src/core/index.ts'
-import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import { renderRequest } from '../src/core/oracle/render.ts'
+import { prefixHash } from '../src/core/prefix.ts'
 import { explainBreak, type Prepared, type ShelfOptions } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 

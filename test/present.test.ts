@@ -1,6 +1,6 @@
 // What a person sees of a conversation with searches in it.
 import { describe, expect, it } from 'vitest'
-import { describeReads, describeSearches, type PresentOptions, presentMessages } from '../src/core/index.ts'
+import { describeReads, describeSearches, type PresentOptions, presentMessages } from '../src/core/present.ts'
 import { exampleTools, type Loose, quietShelf, Talk } from './support/talk.ts'
 
 const options: PresentOptions = {

@@ -1,6 +1,6 @@
 // The query forms, each with every ranker at hand; only what differs between rankers is left open.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../src/core/index.ts'
+import { classicRank } from '../src/core/calls/query.ts'
 import { type Rank, rankers, type ShelfOptions, type Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'

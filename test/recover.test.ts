@@ -1,6 +1,6 @@
 // G6: a back-end that turns out, at run time, not to know references.
 import { describe, expect, it } from 'vitest'
-import { validateRequest } from '../src/core/oracle/index.ts'
+import { validateRequest } from '../src/core/oracle/validate.ts'
 import type { Prepared, Shelf, ShelfOptions } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 

@@ -1,6 +1,6 @@
 // A reply as events and as a message: each is made from the other.
 import { expect, it } from 'vitest'
-import { blockEvents, createCollector, eventsOf, grow, inputOf, type StreamEvent } from '../src/core/index.ts'
+import { blockEvents, createCollector, eventsOf, grow, inputOf, type StreamEvent } from '../src/core/reply.ts'
 
 const usage = { input_tokens: 3, output_tokens: 5 }
 const content = [

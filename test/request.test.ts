@@ -1,7 +1,8 @@
 // Q. Building the request (Q5, the wires, has a file of its own).
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
-import { buildPool } from '../src/core/tools/index.ts'
+import { extendsPrefix } from '../src/core/oracle/prefix.ts'
+import { renderRequest } from '../src/core/oracle/render.ts'
+import { buildPool } from '../src/core/tools/pool.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
 import {
   BOUND_MODEL,

@@ -1,6 +1,6 @@
 // The public door: every method of a shelf, what it leaves alone.
 import { describe, expect, it } from 'vitest'
-import type { PureShelfOptions } from '../src/core/index.ts'
+import type { PureShelfOptions } from '../src/core/shelf.ts'
 import { createShelf } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 

@@ -1,6 +1,6 @@
 // T: the automatic threshold.
 import { describe, expect, it } from 'vitest'
-import { reachesShare } from '../src/core/gate/index.ts'
+import { reachesShare } from '../src/core/gate/gate.ts'
 import type { ShelfOptions } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 

@@ -1,10 +1,12 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
-import { measureTools, shelfOf } from '../src/cli/doctor/index.ts'
-import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
+import { measureTools, shelfOf } from '../src/cli/doctor/report.ts'
+import { describePool } from '../src/core/report-pool.ts'
+import { createPureShelf } from '../src/core/shelf.ts'
+import type { Trace } from '../src/core/trace.ts'
 import { estimateTokens } from '../src/index.ts'
-import { serverViews, toolPieces } from '../src/inspector/server/index.ts'
-import type { ServerStatus } from '../src/mcp/index.ts'
+import { serverViews, toolPieces } from '../src/inspector/server/views.ts'
+import type { ServerStatus } from '../src/mcp/types.ts'
 
 // Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
 const listed = Array.from({ length: 10 }, (_, index) => ({

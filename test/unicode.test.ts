@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it } from 'vitest'
-import { wellFormedJson } from '../src/lib/index.ts'
-import { createChatUpstream, createMessagesUpstream } from '../src/messages/upstream/index.ts'
-import { openAuditFile } from '../src/node/index.ts'
+import { wellFormedJson } from '../src/lib/json.ts'
+import { createChatUpstream } from '../src/messages/upstream/chat.ts'
+import { createMessagesUpstream } from '../src/messages/upstream/messages.ts'
+import { openAuditFile } from '../src/node/audit-file.ts'
 import { makeFolder } from './mcp/support/folder.ts'
 import { connectWith, type Desk, eras, openGateway, streamTransport } from './mcp/support/gateway.ts'
 import { openHttp } from './mcp/support/gateway-http.ts'
@@ -69,7 +70,7 @@ describe('H11 a server that sends halves of pairs everywhere', () => {
     output.on('data', (chunk: Buffer) => {
       written += chunk.toString()
     })
-    const { serveMcpGatewayOnStdio } = await import('../src/mcp/gateway/index.ts')
+    const { serveMcpGatewayOnStdio } = await import('../src/mcp/gateway/stdio.ts')
     const over = serveMcpGatewayOnStdio(open.gateway, { input, output })
     const desk = await connectWith(streamTransport(output, input), { era })
     await desk.names()

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
-import { validateInput } from '../src/validate/index.ts'
+import { validateInput } from '../src/validate/validate.ts'
 import { bundled } from './support/bundled.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'

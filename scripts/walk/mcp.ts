@@ -5,13 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { createShelf } from '../../src/index.ts'
-import {
-  createMcpGateway,
-  createMcpHost,
-  gatewayShelfOptions,
-  readConfig,
-  serveMcpGatewayOnHttp,
-} from '../../src/mcp/index.ts'
+import { readConfig } from '../../src/mcp/config/config.ts'
+import { createMcpGateway } from '../../src/mcp/gateway/gateway.ts'
+import { gatewayShelfOptions } from '../../src/mcp/gateway/shelf-options.ts'
+import { createMcpHost } from '../../src/mcp/host/host.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
 import { walk } from './coverage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-walk-'))

@@ -1,15 +1,11 @@
 // The agent loop: calls the model, runs the tools it calls, and repeats. Reports everything as events.
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  foldHistory,
-  type Message,
-  type MessageLike,
-  type Shelf,
-  type Tool,
-  type ToolResult,
-  type ToolUse,
-} from '../core/index.ts'
-import { bindMethods, errorMessage, type Fields, textOf, wellFormed } from '../lib/index.ts'
+import { foldHistory } from '../core/history/fold.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { Message, MessageLike, Tool, ToolResult, ToolUse } from '../core/types.ts'
+import { type Fields, textOf, wellFormed } from '../lib/json.ts'
+import { bindMethods } from '../lib/objects.ts'
+import { errorMessage } from '../lib/text.ts'
 import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'

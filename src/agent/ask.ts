@@ -1,9 +1,13 @@
 // Makes one model call: prepares it with the shelf, sends it, reads the reply (streamed or whole), and retries if useful.
 
-import { billedTokens } from '../core/figures/index.ts'
-import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '../core/index.ts'
-import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
-import { cut, type Fields, fieldsOf, isShallow, textOf } from '../lib/index.ts'
+import { billedTokens } from '../core/figures/figures.ts'
+import type { Prepared } from '../core/prepare.ts'
+import { createCollector, eventsOf, type StreamEvent } from '../core/reply.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { Trace, TraceListener } from '../core/trace.ts'
+import type { RequestLike } from '../core/types.ts'
+import { type Fields, fieldsOf, isShallow, textOf } from '../lib/json.ts'
+import { cut } from '../lib/text.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, MessagesClient } from './types.ts'
 import { explainUnreachable } from './unreachable.ts'

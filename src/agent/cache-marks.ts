@@ -1,7 +1,7 @@
 // Adds cache breakpoints to a request, so that a conversation pays for its prefix only once.
 
-import { hasCacheMarks } from '../core/oracle/index.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
+import { hasCacheMarks } from '../core/oracle/size.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../lib/json.ts'
 
 const MARK = { type: 'ephemeral' } as const
 /** How many of the newest user messages get a breakpoint: the API looks back 20 blocks, and one turn may have more. */

@@ -1,8 +1,11 @@
 // Compacts the history: the model summarises the oldest part, and loaded tools stay loaded.
-import type { Message, MessageLike, Shelf } from '../core/index.ts'
-import { createCollector, MIN_CHARACTERS_PER_TOKEN } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, textOf, toJson, wellFormed } from '../lib/index.ts'
+
+import { blocksOf } from '../core/oracle/turns.ts'
+import { createCollector } from '../core/reply.ts'
+import type { Shelf } from '../core/shelf.ts'
+import { MIN_CHARACTERS_PER_TOKEN } from '../core/tokens.ts'
+import type { Message, MessageLike } from '../core/types.ts'
+import { type Fields, textOf, toJson, wellFormed } from '../lib/json.ts'
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { MessagesClient } from './types.ts'
 

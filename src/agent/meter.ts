@@ -11,10 +11,11 @@ import {
   type Sampling,
   prices as shippedPrices,
   withoutToolSearch,
-} from '../core/figures/index.ts'
-import type { Message, Shelf } from '../core/index.ts'
-import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
-import { listOf } from '../lib/index.ts'
+} from '../core/figures/figures.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { Message } from '../core/types.ts'
+import { listOf } from '../lib/json.ts'
 import type { AgentEvent, SentRequest, TokenUsage } from './types.ts'
 import { billedBy } from './usage.ts'
 

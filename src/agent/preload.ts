@@ -1,8 +1,10 @@
 // Finds the tools that a user message names, and writes the search call that loads them, on the model's behalf.
 import { randomUUID } from 'node:crypto'
-import type { Message, PoolTool, Shelf, ToolUse } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { fieldsOf, splitName, textOf } from '../lib/index.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { Message, PoolTool, ToolUse } from '../core/types.ts'
+import { fieldsOf, textOf } from '../lib/json.ts'
+import { splitName } from '../lib/names.ts'
 
 const PREFIX = 'toolu_preload_'
 /** Some APIs refuse longer ids. */

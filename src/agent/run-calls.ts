@@ -1,22 +1,16 @@
 // Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
-import {
-  BATCH_TOOL,
-  type CallSubject,
-  type ConversationListener,
-  foldHistory,
-  type Message,
-  type MessageLike,
-  READ_TOOL,
-  resultEvent,
-  type Shelf,
-  type ToolResult,
-  type ToolUse,
-} from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import type { FileChange } from '../lib/index.ts'
-import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
-import { createChildSpan } from '../node/index.ts'
+import { BATCH_TOOL, type CallSubject, resultEvent } from '../core/calls/calls.ts'
+import { foldHistory } from '../core/history/fold.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { READ_TOOL } from '../core/results/results.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { ConversationListener } from '../core/trace-conversation.ts'
+import type { Message, MessageLike, ToolResult, ToolUse } from '../core/types.ts'
+import type { FileChange } from '../lib/diff.ts'
+import { fieldsOf, textOf } from '../lib/json.ts'
+import { errorMessage } from '../lib/text.ts'
+import { createChildSpan } from '../node/trace-stream.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type {

@@ -1,8 +1,8 @@
 // Cleans up a model's reply and the history so that the API accepts them in the next request.
 import { randomUUID } from 'node:crypto'
-import type { Message } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, textOf, wellFormed } from '../lib/index.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import type { Message } from '../core/types.ts'
+import { type Fields, textOf, wellFormed } from '../lib/json.ts'
 import type { ModelError } from './ask.ts'
 
 const NOT_IN_IDS = /[^\w-]/

@@ -1,5 +1,5 @@
 // The tool `Agent`: runs a task in a sub-agent with the same tools and its own conversation, and returns one answer (U1).
-import type { Trace } from '../core/index.ts'
+import type { Trace } from '../core/trace.ts'
 import { createAgent } from './agent.ts'
 import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 

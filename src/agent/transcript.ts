@@ -1,9 +1,10 @@
 // Stores a conversation on disk as one JSON line per change, so that a crash loses at most the line being written.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Message, State } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, fieldsOf, isFields, textOf, toJson } from '../lib/index.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import type { State } from '../core/state.ts'
+import type { Message } from '../core/types.ts'
+import { type Fields, fieldsOf, isFields, textOf, toJson } from '../lib/json.ts'
 import { resultsForOpenCalls } from './run-calls.ts'
 import { isNotBlank } from './sendable.ts'
 import type { HistoryChange } from './types.ts'

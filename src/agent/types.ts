@@ -1,15 +1,9 @@
 // Types of the agent. The loop reports everything as events; it reports failures as events too and never throws.
-import type {
-  Content,
-  ConversationListener,
-  Decision,
-  Message,
-  Shelf,
-  Tool,
-  ToolResult,
-  ToolUse,
-} from '../core/index.ts'
-import type { FileChange } from '../lib/index.ts'
+import type { Content } from '../core/calls/calls.ts'
+import type { Shelf } from '../core/shelf.ts'
+import type { ConversationListener } from '../core/trace-conversation.ts'
+import type { Decision, Message, Tool, ToolResult, ToolUse } from '../core/types.ts'
+import type { FileChange } from '../lib/diff.ts'
 import type { Access } from './accesses.ts'
 
 /** The client that calls the model: the Anthropic SDK's, or anything with its shape. */

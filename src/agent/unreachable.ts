@@ -1,5 +1,5 @@
 // Explains why an API could not be reached: SDKs report only "Connection error." and keep the reason in `cause`.
-import { fieldsOf, textOf } from '../lib/index.ts'
+import { fieldsOf, textOf } from '../lib/json.ts'
 
 /** Why an API could not be reached. */
 export type Unreachable = {

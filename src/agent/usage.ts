@@ -1,6 +1,6 @@
 // Converts the API's usage to the agent's token counts, and those to billed tokens.
-import { type BilledTokens, countedTokens } from '../core/figures/index.ts'
-import { type Fields, fieldsOf } from '../lib/index.ts'
+import { type BilledTokens, countedTokens } from '../core/figures/figures.ts'
+import { type Fields, fieldsOf } from '../lib/json.ts'
 import type { TokenUsage } from './types.ts'
 
 /** Zero tokens. */

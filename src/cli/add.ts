@@ -1,19 +1,15 @@
 // `toolshelf add`: adds a server to our own configuration without an editor.
 import { isAbsolute, resolve } from 'node:path'
-import { type Fields, MAX_SLUG_LENGTH, slugOf } from '../lib/index.ts'
-import {
-  addServers,
-  describeTransport,
-  expand,
-  keepReferences,
-  type LocalMachine,
-  ownConfigFile,
-  readServer,
-  thisMachine,
-} from '../mcp/config/index.ts'
-import { printable } from '../terminal/index.ts'
+import type { Fields } from '../lib/json.ts'
+import { MAX_SLUG_LENGTH, slugOf } from '../lib/names.ts'
+import { describeTransport } from '../mcp/config/describe.ts'
+import { type LocalMachine, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { expand } from '../mcp/config/references.ts'
+import { keepReferences, readServer } from '../mcp/config/server.ts'
+import { addServers } from '../mcp/config/write.ts'
+import { printable } from '../terminal/pen.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
-import { editFile, fileIn, fileOption } from './servers/index.ts'
+import { editFile, fileIn, fileOption } from './servers/own-servers.ts'
 
 export const add: Command = addCommand(thisMachine)
 

@@ -2,12 +2,14 @@
 // names a collector.
 
 import { resolve } from 'node:path'
-import type { TraceRecord } from '../core/index.ts'
-import { createEventRing, createFileFeed, type EventFeed } from '../inspector/events/index.ts'
-import type { ServerConfig } from '../mcp/index.ts'
+import type { TraceRecord } from '../core/trace.ts'
+import { createFileFeed, type EventFeed } from '../inspector/events/files.ts'
+import { createEventRing } from '../inspector/events/ring.ts'
 import { createTextRedactor, isSecretName } from '../mcp/redact/index.ts'
-import { createTraceStream, openAuditFile, type TraceStream } from '../node/index.ts'
-import type { Telemetry, TelemetryOptions } from '../otel/index.ts'
+import type { ServerConfig } from '../mcp/types.ts'
+import { openAuditFile } from '../node/audit-file.ts'
+import { createTraceStream, type TraceStream } from '../node/trace-stream.ts'
+import type { Telemetry, TelemetryOptions } from '../otel/telemetry.ts'
 import type { AuditSettings } from './options.ts'
 import { version } from './version.ts'
 
@@ -115,7 +117,7 @@ function loadTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (!isTelemetryOn(options.environment)) return undefined
   let waiting: TraceRecord[] = []
   let opened: Telemetry | undefined
-  const loaded = import('../otel/index.ts').then(
+  const loaded = import('../otel/telemetry.ts').then(
     ({ openTelemetry }) => {
       opened = openTelemetry(options)
       for (const record of waiting) opened.read(record)

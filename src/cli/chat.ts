@@ -1,6 +1,7 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
 
-import { createChat, openTypedLines, STARTING } from './chat/index.ts'
+import { createChat, STARTING } from './chat/chat.ts'
+import { openTypedLines } from './chat/typed-lines.ts'
 import { loadView, modelOptions, type OpenedClient, onInterrupt, openClient } from './client.ts'
 import {
   type Command,
@@ -20,8 +21,8 @@ import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
 import { type AgentSession, openAgentSession, openPermissions, rulesFromFlags } from './session.ts'
 import { printSessions } from './sessions.ts'
-import { machineAt, projectOf } from './trust/index.ts'
-import { resumeOptions, sessionsFolder } from './user-files/index.ts'
+import { machineAt, projectOf } from './trust/open.ts'
+import { resumeOptions, sessionsFolder } from './user-files/session-files.ts'
 
 export const chatCommand: Command = {
   name: 'chat',

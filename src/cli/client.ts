@@ -4,10 +4,13 @@ import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import { isatty } from 'node:tty'
 import Anthropic from '@anthropic-ai/sdk'
-import { createMessagesGateway, createMessagesMetrics, serveMessagesGateway } from '../messages/index.ts'
-import { createScriptUpstream, type ModelScript } from '../messages/upstream/index.ts'
-import { proxiedFetch } from '../node/index.ts'
-import { rankers } from '../rankers/index.ts'
+import { createMessagesGateway } from '../messages/gateway.ts'
+import { createMessagesMetrics } from '../messages/server/metrics.ts'
+import { serveMessagesGateway } from '../messages/server/server.ts'
+import { createScriptUpstream } from '../messages/upstream/script.ts'
+import type { ModelScript } from '../messages/upstream/script-file.ts'
+import { proxiedFetch } from '../node/proxied-fetch.ts'
+import { rankers } from '../rankers/rankers.ts'
 import {
   CommandError,
   type Input,

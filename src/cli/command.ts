@@ -2,8 +2,9 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { parseArgs } from 'node:util'
-import { closestNames, cut, editDistance, splitName } from '../lib/index.ts'
-import { OptionError } from '../node/index.ts'
+import { closestNames, editDistance, splitName } from '../lib/names.ts'
+import { cut } from '../lib/text.ts'
+import { OptionError } from '../node/option-error.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {

@@ -1,40 +1,32 @@
 // `toolshelf connect`: puts one entry that starts Toolshelf in place of the MCP servers of your clients.
 import { resolve } from 'node:path'
-import {
-  type ConnectPlan,
-  clientEntries,
-  deleteLeftovers,
-  openJournal,
-  type PlannedServer,
-} from '../connect/index.ts'
-import { toJson } from '../lib/index.ts'
-import {
-  addServers,
-  describeTransport,
-  type LocalMachine,
-  ownConfigFile,
-  readConfig,
-  thisMachine,
-} from '../mcp/config/index.ts'
-import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
-import { JsonFile } from '../node/index.ts'
-import { printable } from '../terminal/index.ts'
+import { clientEntries } from '../connect/client-entry.ts'
+import { openJournal } from '../connect/journal.ts'
+import { deleteLeftovers } from '../connect/leftovers.ts'
+import type { ConnectPlan, PlannedServer } from '../connect/plan.ts'
+import { toJson } from '../lib/json.ts'
+import { readConfig } from '../mcp/config/config.ts'
+import { describeTransport } from '../mcp/config/describe.ts'
+import { type LocalMachine, ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { addServers } from '../mcp/config/write.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/types.ts'
+import { JsonFile } from '../node/json-file.ts'
+import { printable } from '../terminal/pen.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { connectClients, journalFolder } from './connect/apply.ts'
 import {
   type ConnectTarget,
-  connectClients,
   hasOnlyBroken,
   isSetUp,
-  journalFolder,
   lookedAt,
   makePlan,
   mendable,
   printPlan,
   readTarget,
-  undoConnect,
-} from './connect/index.ts'
-import { createListingHost, listAll, toStart } from './servers/index.ts'
-import { openProject, trustOption } from './trust/index.ts'
+} from './connect/plan.ts'
+import { undoConnect } from './connect/undo.ts'
+import { createListingHost, listAll, toStart } from './servers/listing-host.ts'
+import { openProject, trustOption } from './trust/open.ts'
 
 export const connect: Command = connectCommand(thisMachine)
 

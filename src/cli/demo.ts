@@ -1,17 +1,12 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 
-import { toJson } from '../lib/index.ts'
+import { toJson } from '../lib/json.ts'
 import { loadView, modelOptions, onInterrupt, openClient } from './client.ts'
 import { type Command, type ExitCode, foldedLine, type Input, screenOf, type Terminal } from './command.ts'
-import {
-  type ConfigIn,
-  type DemoEvent,
-  demoConfig,
-  type InstallOptions,
-  plainLines,
-  playDemo,
-  provideServers,
-} from './demo/index.ts'
+import { type InstallOptions, provideServers } from './demo/install.ts'
+import { plainLines } from './demo/plain.ts'
+import { type DemoEvent, playDemo } from './demo/play.ts'
+import { type ConfigIn, demoConfig } from './demo/servers.ts'
 import { MODEL, pricesIn, pricesOption } from './prices.ts'
 
 /** What `--live` without a model advises. */

@@ -3,21 +3,20 @@
 import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { type LoadedConfig, readConfig } from '../mcp/config/config.ts'
 import {
   configPlaces,
-  type LoadedConfig,
   type LocalMachine,
   ownConfigFile,
   projectConfigFiles,
-  readConfig,
   thisMachine,
   userConfigFiles,
-} from '../mcp/config/index.ts'
-import type { McpHostOptions } from '../mcp/host/index.ts'
-import type { ConfigProblem, McpHost } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
-import { readBoundedFile } from '../node/index.ts'
-import { createPen, type Pen, printable, printableLine } from '../terminal/index.ts'
+} from '../mcp/config/places.ts'
+import type { McpHostOptions } from '../mcp/host/host.ts'
+import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/pins.ts'
+import type { ConfigProblem, McpHost } from '../mcp/types.ts'
+import { readBoundedFile } from '../node/bounded-file.ts'
+import { createPen, type Pen, printable, printableLine } from '../terminal/pen.ts'
 import {
   type Command,
   configOption,
@@ -27,19 +26,15 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import {
-  arrivalLine,
-  findingsOf,
-  makeReport,
-  progressLine,
-  type Report,
-  terminalView,
-} from './doctor/index.ts'
+import { findingsOf } from './doctor/findings.ts'
+import { makeReport, type Report } from './doctor/report.ts'
+import { arrivalLine, progressLine, terminalView } from './doctor/terminal.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { MODEL, pricesIn, pricesOption } from './prices.ts'
-import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'
+import { createListingHost, listAll, toStart } from './servers/listing-host.ts'
+import { clientsStarting, serversToStart } from './servers/start.ts'
 import { catalogueOf } from './tools.ts'
-import { trustOption } from './trust/index.ts'
+import { trustOption } from './trust/open.ts'
 
 /** What the doctor needs of its process; tests replace it. */
 export type DoctorSurroundings = {

@@ -5,16 +5,16 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createPureShelf, type Shelf } from '../core/index.ts'
-import { createFileFeed } from '../inspector/events/index.ts'
-import type { InspectedServers } from '../inspector/index.ts'
-import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
-import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
-import { createMcpHost } from '../mcp/host/index.ts'
-import type { McpHost, ServerConfig } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
-import { answerNode, close, listen } from '../node/index.ts'
-import { printable } from '../terminal/index.ts'
+import { createPureShelf, type Shelf } from '../core/shelf.ts'
+import { createFileFeed } from '../inspector/events/files.ts'
+import type { InspectedServers } from '../inspector/server/types.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/places.ts'
+import { gatewayShelfOptions } from '../mcp/gateway/shelf-options.ts'
+import { createMcpHost } from '../mcp/host/host.ts'
+import { defaultPinsFolder, openPins } from '../mcp/pins/pins.ts'
+import type { McpHost, ServerConfig } from '../mcp/types.ts'
+import { answerNode, close, listen } from '../node/http.ts'
+import { printable } from '../terminal/pen.ts'
 import { createEventRedactor } from './audit.ts'
 import {
   type Command,
@@ -26,19 +26,14 @@ import {
   type Terminal,
   withFlags,
 } from './command.ts'
-import { nextSignal, type OpenedInspector, openInspector } from './gateway/index.ts'
+import { type OpenedInspector, openInspector } from './gateway/inspector.ts'
+import { nextSignal } from './gateway/until-signalled.ts'
 import { startBrowser } from './login.ts'
 import { eventFile } from './options.ts'
-import {
-  describeProblem,
-  editableFiles,
-  pinsHint,
-  type ServersToStart,
-  serversIfAny,
-  watchConfig,
-  withStoredLogins,
-} from './servers/index.ts'
-import { trustOption } from './trust/index.ts'
+import { describeProblem, watchConfig } from './servers/config-watch.ts'
+import { editableFiles } from './servers/own-servers.ts'
+import { pinsHint, type ServersToStart, serversIfAny, withStoredLogins } from './servers/start.ts'
+import { trustOption } from './trust/open.ts'
 import { version } from './version.ts'
 
 /** What the command needs of its process; tests replace it. */
@@ -193,7 +188,8 @@ async function logIn(
   machine: LocalMachine,
   notify: (message: string) => void,
 ): Promise<void> {
-  const { defaultTokenFolder, login } = await import('../mcp/oauth/index.ts')
+  const { defaultTokenFolder } = await import('../mcp/oauth/credentials.ts')
+  const { login } = await import('../mcp/oauth/login.ts')
   await login({
     config,
     folder: defaultTokenFolder(machine.environment),

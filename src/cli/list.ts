@@ -1,23 +1,18 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
 
-import { toJson } from '../lib/index.ts'
-import {
-  describeTransport,
-  existingFiles,
-  type LoadedConfig,
-  type LocalMachine,
-  pathArgument,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
-import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
-import { count, counted, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
+import { toJson } from '../lib/json.ts'
+import { type LoadedConfig, readConfig } from '../mcp/config/config.ts'
+import { describeTransport, pathArgument } from '../mcp/config/describe.ts'
+import { existingFiles, type LocalMachine, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { defaultPinsFolder, openPins } from '../mcp/pins/pins.ts'
+import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/types.ts'
+import { count, counted, fitMiddle, printable, printableLine } from '../terminal/pen.ts'
+import { table } from '../terminal/table.ts'
 import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
-import { measureTools } from './doctor/index.ts'
+import { measureTools } from './doctor/report.ts'
 import { timeoutIn, timeoutOption } from './options.ts'
-import { createListingHost, movedServersAdvice, toStart } from './servers/index.ts'
+import { createListingHost, toStart } from './servers/listing-host.ts'
+import { movedServersAdvice } from './servers/start.ts'
 
 const DEFAULT_SECONDS = 10
 /** Width if the output is not a terminal. */

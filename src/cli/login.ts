@@ -1,12 +1,16 @@
 // `toolshelf login`: logs in to a remote server, and forgets the login.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { slugOf, toJson } from '../lib/index.ts'
-import { type LocalMachine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
-import type { ServerConfig } from '../mcp/index.ts'
-import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
-import type { StateStore } from '../store/index.ts'
-import { printable } from '../terminal/index.ts'
+import { toJson } from '../lib/json.ts'
+import { slugOf } from '../lib/names.ts'
+import { readConfig } from '../mcp/config/config.ts'
+import { type LocalMachine, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { defaultTokenFolder } from '../mcp/oauth/credentials.ts'
+import { type LoginOptions, login } from '../mcp/oauth/login.ts'
+import { logout } from '../mcp/oauth/logout.ts'
+import type { ServerConfig } from '../mcp/types.ts'
+import type { StateStore } from '../store/types.ts'
+import { printable } from '../terminal/pen.ts'
 import {
   type Command,
   CommandError,
@@ -17,8 +21,8 @@ import {
   withFlags,
 } from './command.ts'
 import { openUsers, storeIn, storeOption, uidOf, userFileOption } from './options.ts'
-import type { Project } from './trust/index.ts'
-import { openProject, trustOption } from './trust/index.ts'
+import { openProject, trustOption } from './trust/open.ts'
+import type { Project } from './trust/project.ts'
 import { version } from './version.ts'
 
 /** What the commands need of their process; tests replace it. */
@@ -134,7 +138,7 @@ async function fileOfUser(
   if (!store)
     throw new CommandError('logins of users are kept in a store; pass --store, or set TOOLSHELF_STORE.')
   const { credentialsIn } = await import('./servers/personal-servers.ts')
-  const { loginFile } = await import('../mcp/personal/index.ts')
+  const { loginFile } = await import('../mcp/personal/personal-hosts.ts')
   try {
     const directory = await openUsers(input, store)
     const uid = await uidOf(directory, user).finally(() => directory.close())

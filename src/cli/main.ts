@@ -3,8 +3,8 @@
 // the process.
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { proxyProblems } from '../node/index.ts'
-import { printable } from '../terminal/index.ts'
+import { proxyProblems } from '../node/proxies.ts'
+import { printable } from '../terminal/pen.ts'
 import {
   type Command,
   CommandError,

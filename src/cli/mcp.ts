@@ -7,20 +7,15 @@ import {
   openStoredDefinitions,
   readCachedServers,
   rememberReads,
-} from '../mcp/cache/index.ts'
-import {
-  depthOf,
-  type LoadedConfig,
-  ownConfigFile,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
-import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
-import type { McpHttpGateway } from '../mcp/http/index.ts'
-import type { KnownServer, ServerConfig } from '../mcp/index.ts'
-import type { StateStore } from '../store/index.ts'
-import { printable } from '../terminal/index.ts'
+} from '../mcp/cache/definition-cache.ts'
+import { type LoadedConfig, readConfig } from '../mcp/config/config.ts'
+import { depthOf } from '../mcp/config/gateway-depth.ts'
+import { ownConfigFile, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/greeting.ts'
+import type { McpHttpGateway } from '../mcp/http/http.ts'
+import type { KnownServer, ServerConfig } from '../mcp/types.ts'
+import type { StateStore } from '../store/types.ts'
+import { printable } from '../terminal/pen.ts'
 import {
   type ClientStreams,
   type Command,
@@ -34,8 +29,8 @@ import {
   UsageError,
   withFlags,
 } from './command.ts'
-import type { HostOptions, OpenedHost } from './gateway/index.ts'
-import { DRAIN_MS, untilSignalled } from './gateway/index.ts'
+import type { HostOptions, OpenedHost } from './gateway/mcp-host.ts'
+import { DRAIN_MS, untilSignalled } from './gateway/until-signalled.ts'
 import {
   auditIn,
   auditOptions,
@@ -51,13 +46,8 @@ import {
   storeOption,
   usersOption,
 } from './options.ts'
-import {
-  type ConfigWatch,
-  describeProblem,
-  movedServersAdvice,
-  noServersHint,
-  watchConfig,
-} from './servers/index.ts'
+import { type ConfigWatch, describeProblem, watchConfig } from './servers/config-watch.ts'
+import { movedServersAdvice, noServersHint } from './servers/start.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
@@ -304,7 +294,7 @@ type HttpServing = {
 
 async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
   const { port, input, terminal, watch, store, gatewayUsers } = serving
-  const { createReloads, createStoreCheck } = await import('../operate/index.ts')
+  const { createReloads, createStoreCheck } = await import('../operate/service.ts')
   const readinessChecks = store ? [createStoreCheck(store)] : []
   const settings = { ...serviceIn(input), ...maxSessionsIn(input), readinessChecks }
   const drainDelay = drainDelayIn(input)
@@ -373,7 +363,7 @@ function describeEnd(served: McpHttpGateway): string {
 async function openStore(input: Input, isMetered: boolean) {
   const store = await storeIn(input)
   if (!store || !isMetered) return { store, metrics: undefined }
-  const { meterStore } = await import('../operate/index.ts')
+  const { meterStore } = await import('../operate/metrics.ts')
   const { createMcpMetrics } = await import('../mcp/gateway/mcp-metrics.ts')
   const metrics = createMcpMetrics()
   return { store: meterStore(store, metrics), metrics }

@@ -5,13 +5,17 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { errorMessage, quote } from '../lib/index.ts'
-import { ownConfigFile, thisMachine } from '../mcp/config/index.ts'
-import { LOOPBACK, OptionError } from '../node/index.ts'
-import type { TlsFiles } from '../operate/index.ts'
-import type { StateStore } from '../store/index.ts'
-import type { Authenticator, People, Profile, UsageMeter, UserDirectory } from '../users/index.ts'
-import type { TokenAccess } from '../users/oauth/index.ts'
+import { errorMessage, quote } from '../lib/text.ts'
+import { ownConfigFile, thisMachine } from '../mcp/config/places.ts'
+import { LOOPBACK } from '../node/http.ts'
+import { OptionError } from '../node/option-error.ts'
+import type { TlsFiles } from '../operate/service.ts'
+import type { StateStore } from '../store/types.ts'
+import type { UserDirectory } from '../users/directory.ts'
+import type { TokenAccess } from '../users/oauth/access.ts'
+import type { People } from '../users/people.ts'
+import type { Authenticator, Profile } from '../users/types.ts'
+import type { UsageMeter } from '../users/usage.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
 
 /** The option, with its default in the help. */
@@ -150,7 +154,7 @@ export async function storeIn(
   const url = input.text('store') ?? environment.TOOLSHELF_STORE
   if (url === undefined || url === '') return undefined
   const source = input.text('store') === undefined ? 'TOOLSHELF_STORE' : '--store'
-  const { openStateStore } = await import('../store/index.ts')
+  const { openStateStore } = await import('../store/open.ts')
   const store = await openStateStore(url).catch((error: unknown) => {
     throw new UsageError(`${source}: ${sentenceOf(error)}`)
   })
@@ -235,7 +239,8 @@ export async function openUsers(
   store: StateStore | undefined,
   options: { readonly mayCreate?: boolean; readonly notify?: (message: string) => void } = {},
 ): Promise<UserDirectory> {
-  const { openUserFile, openUserStore } = await import('../users/index.ts')
+  const { openUserFile } = await import('../users/file-directory.ts')
+  const { openUserStore } = await import('../users/store-directory.ts')
   const file = input.text('users')
   try {
     if (file === undefined && store) return await openUserStore(store)
@@ -279,7 +284,9 @@ export async function gatewayUsersIn(
 ): Promise<GatewayUsers | undefined> {
   const hasDirectory = input.text('users') !== undefined || input.isSet('users')
   const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
-  const { createKeyAuthenticator, createPeople, createUsageMeter } = await import('../users/index.ts')
+  const { createKeyAuthenticator } = await import('../users/authenticator.ts')
+  const { createPeople } = await import('../users/people.ts')
+  const { createUsageMeter } = await import('../users/usage.ts')
   const people = directory && createPeople(directory)
   let servedUrl = ''
   const openWith = (section: unknown) =>
@@ -301,7 +308,7 @@ export async function gatewayUsersIn(
   )
   if (!access) return undefined
   if (directory && !access.tokens()) await warnIfEmpty(directory, input, notify)
-  const { createMemoryStore } = await import('../store/index.ts')
+  const { createMemoryStore } = await import('../store/memory.ts')
   const own = store ? undefined : createMemoryStore()
   return {
     users: access.users,
@@ -347,8 +354,8 @@ type AccessOptions = {
 
 /** Accepts keys, tokens or both; follows changes of the section `oauth`. Returns undefined if there are neither. */
 async function openAccess({ directory, keys, openWith, notify }: AccessOptions) {
-  const { createReplaceableAuthenticator } = await import('../users/index.ts')
-  const { acceptKeysAndTokens } = await import('../users/oauth/index.ts')
+  const { createReplaceableAuthenticator } = await import('../users/replaceable-authenticator.ts')
+  const { acceptKeysAndTokens } = await import('../users/oauth/access.ts')
   const combine = (accepted: TokenAccess | undefined) =>
     keys && accepted ? acceptKeysAndTokens(keys, accepted) : (keys ?? accepted)
   let section = openWith && (await directory?.findOAuth())
@@ -437,7 +444,8 @@ async function openTokens(input: Input, sources: TokenSources): Promise<TokenAcc
     throw new UsageError(
       'access tokens are bound to the URL of the gateway; pass the URL that clients use with --public-url.',
     )
-  const { createTokenAccess, readOAuthSettings } = await import('../users/oauth/index.ts')
+  const { createTokenAccess } = await import('../users/oauth/access.ts')
+  const { readOAuthSettings } = await import('../users/oauth/settings.ts')
   const { profileNamed, people, servedUrl, notify } = sources
   const settings = readSettings(() => readOAuthSettings(sources.section, { issuers, audience }))
   const resource = publicUrl === undefined ? servedUrl : endpointAt(publicUrl)

@@ -1,6 +1,6 @@
 // Writes what a command prints for programs: JSON that a terminal can show, and files that the user named.
 import { writeFile } from 'node:fs/promises'
-import { toJson } from '../lib/index.ts'
+import { toJson } from '../lib/json.ts'
 import { CommandError } from './command.ts'
 
 /** Escapes characters that could control a terminal; JSON itself escapes only some of them. */

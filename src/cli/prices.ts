@@ -1,7 +1,7 @@
 // The option --prices, which reads a price table from a file, and the model that counts by default.
 
-import { type PriceTable, prices, readPrices } from '../core/figures/index.ts'
-import { readBoundedFile } from '../node/index.ts'
+import { type PriceTable, prices, readPrices } from '../core/figures/figures.ts'
+import { readBoundedFile } from '../node/bounded-file.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 
 /** Id of the model that commands use if the user chooses none. */

@@ -1,9 +1,10 @@
 // `toolshelf remove`: takes a server out of our own configuration without an editor.
-import { slugOf } from '../lib/index.ts'
-import { type LocalMachine, removeServer, thisMachine } from '../mcp/config/index.ts'
-import { printable } from '../terminal/index.ts'
+import { slugOf } from '../lib/names.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/places.ts'
+import { removeServer } from '../mcp/config/write.ts'
+import { printable } from '../terminal/pen.ts'
 import { type Command, CommandError, didYouMean, UsageError } from './command.ts'
-import { editFile, fileIn, fileOption } from './servers/index.ts'
+import { editFile, fileIn, fileOption } from './servers/own-servers.ts'
 
 export const remove: Command = removeCommand(thisMachine)
 

@@ -1,12 +1,13 @@
 // `toolshelf run`: sends one prompt to the agent without an interactive session; for scripts and pipes.
 
-import type { AgentEvent, EndReason, TokenUsage } from '../agent/index.ts'
-import { addUsage, createAgentMeter, noUsage } from '../agent/index.ts'
-import type { PriceTable } from '../core/figures/index.ts'
-import { SEARCH_TOOL } from '../core/index.ts'
-import { toJson } from '../lib/index.ts'
-import type { McpHost } from '../mcp/index.ts'
-import { harmless, visible } from '../terminal/index.ts'
+import { createAgentMeter } from '../agent/meter.ts'
+import type { AgentEvent, EndReason, TokenUsage } from '../agent/types.ts'
+import { addUsage, noUsage } from '../agent/usage.ts'
+import type { PriceTable } from '../core/figures/figures.ts'
+import { toJson } from '../lib/json.ts'
+import { SEARCH_TOOL } from '../lib/names.ts'
+import type { McpHost } from '../mcp/types.ts'
+import { harmless, visible } from '../terminal/table.ts'
 import { checkPrompt, modelOptions, onInterrupt, openClient, readPrompt } from './client.ts'
 import {
   type Command,
@@ -21,10 +22,10 @@ import {
   urlIn,
   windowIn,
 } from './command.ts'
-import { reportServerChanges } from './gateway/index.ts'
+import { reportServerChanges } from './gateway/notices.ts'
 import { auditIn, auditOptions } from './options.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { reportWaiting, startingServers } from './servers/index.ts'
+import { reportWaiting, startingServers } from './servers/start.ts'
 import {
   type AgentSession,
   idlePermissionRules,
@@ -34,8 +35,8 @@ import {
   ruleOptions,
   rulesFromFlags,
 } from './session.ts'
-import { machineAt, projectOf, trustOption } from './trust/index.ts'
-import { resumeOptions } from './user-files/index.ts'
+import { machineAt, projectOf, trustOption } from './trust/open.ts'
+import { resumeOptions } from './user-files/session-files.ts'
 
 /** The options of an agent session, shared with chat. */
 export const sessionOptions: { readonly [name: string]: Option } = {

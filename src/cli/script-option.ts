@@ -1,6 +1,6 @@
 // Resolves the script that answers instead of a model: the built-in one, or the user's own file.
 import { fileURLToPath } from 'node:url'
-import { loadScript, type ModelScript } from '../messages/upstream/index.ts'
+import { loadScript, type ModelScript } from '../messages/upstream/script-file.ts'
 import { UsageError } from './command.ts'
 
 /** The name of the built-in script; a file of this name is `./demo`. */

@@ -1,9 +1,9 @@
 // `toolshelf search --eval`: measures rankers on queries with known answers.
 
-import type { PoolTool } from '../core/index.ts'
-import { patientModel, warmUpEntries, whenIndexed } from '../rankers/index.ts'
-import { type Evaluation, evaluate, interval, METRICS, type Quality } from '../search/index.ts'
-import { table } from '../terminal/index.ts'
+import type { PoolTool } from '../core/types.ts'
+import { patientModel, warmUpEntries, whenIndexed } from '../rankers/rankers.ts'
+import { type Evaluation, evaluate, interval, METRICS, type Quality } from '../search/evaluate.ts'
+import { table } from '../terminal/table.ts'
 import { CommandError, type Terminal } from './command.ts'
 import { readQueries, readRanker, withEncoderProgress } from './tools.ts'
 

@@ -1,21 +1,27 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why; measures rankers.
 
-import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
-import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
-import { oneLine, splitName, textOf, toJson } from '../lib/index.ts'
+import { loadSkills, userSkillFolders } from '../agent/skills/load.ts'
+import { createSkills } from '../agent/skills/skills.ts'
+import type { RelatedItem } from '../core/calls/answer.ts'
+import type { Rank } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
+import { textOf, toJson } from '../lib/json.ts'
+import { splitName } from '../lib/names.ts'
+import { oneLine } from '../lib/text.ts'
 import {
   EXPLAINED_RANKERS,
   explainHits,
   type FoundTools,
   findWithScores,
-  patientModel,
   type SearchExplanation,
   scorePartLabel,
   type Why,
-  whenIndexed,
-} from '../rankers/index.ts'
-import { poolTools, type Translation } from '../search/index.ts'
-import { printable, table } from '../terminal/index.ts'
+} from '../rankers/explained-search.ts'
+import { patientModel, whenIndexed } from '../rankers/rankers.ts'
+import { poolTools } from '../search/evaluate.ts'
+import type { Translation } from '../search/languages/translate.ts'
+import { printable } from '../terminal/pen.ts'
+import { table } from '../terminal/table.ts'
 import {
   type Command,
   configOption,

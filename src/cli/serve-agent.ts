@@ -4,11 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
 import spawn from 'cross-spawn'
-import type { Environment } from '../lib/index.ts'
-import { createMessagesGateway, type RequestRecord, serveMessagesGateway } from '../messages/index.ts'
-import { printable } from '../terminal/index.ts'
+import type { Environment } from '../lib/objects.ts'
+import { createMessagesGateway } from '../messages/gateway.ts'
+import { type RequestRecord, serveMessagesGateway } from '../messages/server/server.ts'
+import { printable } from '../terminal/pen.ts'
 import { CommandError, type Input, type Terminal, UsageError } from './command.ts'
-import { gatewayOptionsIn, modeIn, savedInAll } from './gateway/index.ts'
+import { gatewayOptionsIn, modeIn } from './gateway/messages-options.ts'
+import { savedInAll } from './gateway/saved-text.ts'
 
 /** Serves one agent; returns its exit code. */
 export async function serveAgent(input: Input, terminal: Terminal): Promise<number> {

@@ -1,31 +1,24 @@
 // `toolshelf serve`: runs the Messages gateway, which adds tool search in front of any model.
 
-import { oneLine } from '../lib/index.ts'
+import { oneLine } from '../lib/text.ts'
+import { createMessagesGateway } from '../messages/gateway.ts'
+import { type ModeSetting, parseModeSetting } from '../messages/plan.ts'
+import type { ClientKey } from '../messages/server/guard.ts'
+import { createMessagesMetrics, type MessagesMetrics } from '../messages/server/metrics.ts'
 import {
-  type ClientKey,
-  createMessagesGateway,
-  createMessagesMetrics,
   type MessagesHttpGateway,
-  type MessagesMetrics,
-  type ModeSetting,
-  parseModeSetting,
   type RequestRecord,
   serveMessagesGateway,
-  type Upstream,
-} from '../messages/index.ts'
-import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
+} from '../messages/server/server.ts'
+import type { Upstream } from '../messages/types.ts'
+import { meterStore } from '../operate/metrics.ts'
+import { createReloads, createStoreCheck } from '../operate/service.ts'
 import { type Audit, openAudit } from './audit.ts'
 import { type Command, type Input, portIn, type Terminal, UsageError, withFlags } from './command.ts'
-import {
-  DRAIN_MS,
-  gatewayOptionsIn,
-  messagesOptions,
-  modeIn,
-  type OpenInspectorOptions,
-  openGatewayInspector,
-  savedInLog,
-  untilSignalled,
-} from './gateway/index.ts'
+import { type OpenInspectorOptions, openGatewayInspector } from './gateway/inspector.ts'
+import { gatewayOptionsIn, messagesOptions, modeIn } from './gateway/messages-options.ts'
+import { savedInLog } from './gateway/saved-text.ts'
+import { DRAIN_MS, untilSignalled } from './gateway/until-signalled.ts'
 import {
   auditIn,
   auditOption,

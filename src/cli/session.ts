@@ -2,59 +2,45 @@
 
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { createAgent } from '../agent/agent.ts'
 import {
-  type Agent,
-  type AgentTool,
-  createAgent,
-  createAgentTool,
   createPermissions,
-  type MessagesClient,
-  mendTranscript,
-  namedTools,
-  openTranscript,
   type PermissionQuestion,
   type PermissionRule,
   type Permissions,
   type PermissionsOptions,
   type RuleEffect,
+} from '../agent/permissions/permissions.ts'
+import { parseRule, READ_ONLY } from '../agent/permissions/rules.ts'
+import { namedTools } from '../agent/preload.ts'
+import { parseSkillFiles, readSkillFiles, userSkillFolders } from '../agent/skills/load.ts'
+import { createSkills, type Skills } from '../agent/skills/skills.ts'
+import { createAgentTool } from '../agent/sub-agent.ts'
+import { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
+import {
+  mendTranscript,
+  openTranscript,
   readTranscript,
   type SavedConversation,
-} from '../agent/index.ts'
-import { parseRule, READ_ONLY } from '../agent/permissions/index.ts'
-import {
-  createSkills,
-  parseSkillFiles,
-  readSkillFiles,
-  type Skills,
-  userSkillFolders,
-} from '../agent/skills/index.ts'
-import { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
-import type { FindRelated } from '../core/index.ts'
+} from '../agent/transcript.ts'
+import type { Agent, AgentTool, MessagesClient } from '../agent/types.ts'
+import type { FindRelated } from '../core/calls/answer.ts'
 import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '../index.ts'
-import { cleanText, MCP_PREFIX, matchesAny, matchesServer, matchesTool, splitToolName } from '../lib/index.ts'
-import {
-  type LoadedConfig,
-  type LocalMachine,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
-import { createMcpHost, traceServers } from '../mcp/host/index.ts'
-import type { McpHost } from '../mcp/index.ts'
-import { visible } from '../terminal/index.ts'
+import { MCP_PREFIX, matchesAny, matchesServer, matchesTool, splitToolName } from '../lib/names.ts'
+import { cleanText } from '../lib/text.ts'
+import { type LoadedConfig, readConfig } from '../mcp/config/config.ts'
+import { type LocalMachine, thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { createMcpHost } from '../mcp/host/host.ts'
+import { traceServers } from '../mcp/host/trace-servers.ts'
+import type { McpHost } from '../mcp/types.ts'
+import { visible } from '../terminal/table.ts'
 import { openAudit } from './audit.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
 import type { AuditSettings } from './options.ts'
-import { withStoredLogins } from './servers/index.ts'
-import type { Project } from './trust/index.ts'
-import {
-  annotationTrust,
-  findSession,
-  newSessionFile,
-  openUserRules,
-  resultsFolder,
-  whereabouts,
-} from './user-files/index.ts'
+import { withStoredLogins } from './servers/start.ts'
+import type { Project } from './trust/project.ts'
+import { annotationTrust, openUserRules } from './user-files/permission-file.ts'
+import { findSession, newSessionFile, resultsFolder, whereabouts } from './user-files/session-files.ts'
 import { version } from './version.ts'
 
 /** Options of `openAgentSession`. */

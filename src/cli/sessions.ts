@@ -1,12 +1,13 @@
 // Lists the conversations of a folder that can be resumed: `toolshelf chat --list`, and `/sessions` in a chat.
 import { existsSync } from 'node:fs'
-import { readTranscriptEntries, type TranscriptEntry } from '../agent/index.ts'
-import type { Message } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { cut, textOf, toJson } from '../lib/index.ts'
-import { fit, printable } from '../terminal/index.ts'
+import { readTranscriptEntries, type TranscriptEntry } from '../agent/transcript.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import type { Message } from '../core/types.ts'
+import { textOf, toJson } from '../lib/json.ts'
+import { cut } from '../lib/text.ts'
+import { fit, printable } from '../terminal/pen.ts'
 import { CommandError, directoryIn, type ExitCode, type Input, type Terminal } from './command.ts'
-import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/index.ts'
+import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/session-files.ts'
 
 /** A session with a summary of its content. */
 export type SessionEntry = SessionFile & {

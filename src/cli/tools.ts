@@ -1,15 +1,21 @@
 // The tools that commands search, count and list: catalogues and queries in files, the tools of servers that are started
 // for it, the ranker, and how far the encoder is with reading them.
-import { createPureShelf, type Rank, type Tool } from '../core/index.ts'
-import { readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
-import { createMcpHost, toShelvedTool } from '../mcp/host/index.ts'
-import type { ServerConfig, ServerStatus } from '../mcp/index.ts'
-import { readNamedText, UnreadableFile } from '../node/index.ts'
-import { type RankerName, rankers } from '../rankers/index.ts'
-import type { EvaluationQuery } from '../search/index.ts'
-import { printable } from '../terminal/index.ts'
+
+import type { Rank } from '../core/calls/query.ts'
+import { createPureShelf } from '../core/shelf.ts'
+import type { Tool } from '../core/types.ts'
+import { readConfig } from '../mcp/config/config.ts'
+import { thisMachine, userConfigFiles } from '../mcp/config/places.ts'
+import { createMcpHost } from '../mcp/host/host.ts'
+import { toShelvedTool } from '../mcp/host/publisher.ts'
+import type { ServerConfig, ServerStatus } from '../mcp/types.ts'
+import { readNamedText, UnreadableFile } from '../node/bounded-file.ts'
+import { type RankerName, rankers } from '../rankers/rankers.ts'
+import type { EvaluationQuery } from '../search/evaluate.ts'
+import { printable } from '../terminal/pen.ts'
 import { CommandError, type Option, type Terminal, UsageError } from './command.ts'
-import { movedServersAdvice, reportWaiting, toStart, withStoredLogins } from './servers/index.ts'
+import { toStart } from './servers/listing-host.ts'
+import { movedServersAdvice, reportWaiting, withStoredLogins } from './servers/start.ts'
 import { version } from './version.ts'
 
 /** The option `--ranker`. */

@@ -1,12 +1,14 @@
 // `toolshelf trust --rules`: prints which calls of the agent run without asking, and which are denied.
 import { resolve } from 'node:path'
-import type { PermissionRule } from '../agent/index.ts'
-import { toJson } from '../lib/index.ts'
-import type { LocalMachine } from '../mcp/config/index.ts'
-import { printable } from '../terminal/index.ts'
+import type { PermissionRule } from '../agent/permissions/permissions.ts'
+import { toJson } from '../lib/json.ts'
+import type { LocalMachine } from '../mcp/config/places.ts'
+import { printable } from '../terminal/pen.ts'
 import { CommandError, type ExitCode, type Input, type Terminal } from './command.ts'
-import { isTrusted, readProject, type TrustStore } from './trust/index.ts'
-import { openUserRules, PROJECT_RULES } from './user-files/index.ts'
+import { isTrusted } from './trust/decide.ts'
+import { readProject } from './trust/project.ts'
+import type { TrustStore } from './trust/store.ts'
+import { openUserRules, PROJECT_RULES } from './user-files/permission-file.ts'
 
 type ListedRule = PermissionRule & {
   readonly source: string

@@ -1,6 +1,8 @@
 // `toolshelf trust <server>`: shows what changed of a server since it was accepted, and accepts it.
-import { closestNames, cut, isContainer, spellOutInvisible, toJson, walkJson } from '../lib/index.ts'
-import type { ListedTool } from '../mcp/index.ts'
+
+import { isContainer, toJson, walkJson } from '../lib/json.ts'
+import { closestNames } from '../lib/names.ts'
+import { cut, spellOutInvisible } from '../lib/text.ts'
 import {
   type DefinitionChange,
   defaultPinsFolder,
@@ -8,8 +10,9 @@ import {
   type PinnedServer,
   type Pins,
   pinnedParts,
-} from '../mcp/pins/index.ts'
-import { table } from '../terminal/index.ts'
+} from '../mcp/pins/pins.ts'
+import type { ListedTool } from '../mcp/types.ts'
+import { table } from '../terminal/table.ts'
 import { CommandError, type ExitCode, foldedLine, type Input, type Terminal } from './command.ts'
 import { storeIn } from './options.ts'
 

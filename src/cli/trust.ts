@@ -1,9 +1,9 @@
 // `toolshelf trust`: what is trusted: a folder's files, what servers list, and which calls run without asking.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { toJson } from '../lib/index.ts'
-import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
-import { printable } from '../terminal/index.ts'
+import { toJson } from '../lib/json.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/places.ts'
+import { printable } from '../terminal/pen.ts'
 import {
   type Command,
   CommandError,
@@ -13,20 +13,11 @@ import {
   UsageError,
 } from './command.ts'
 import { storeOption } from './options.ts'
-import type { TrustRecord, TrustStore } from './trust/index.ts'
-import {
-  decideTrust,
-  isTrusted,
-  type Project,
-  questionText,
-  readProject,
-  screenSize,
-  summaryOf,
-  troublesOf,
-  trustItemLines,
-  trustNow,
-  trustStore,
-} from './trust/index.ts'
+import { decideTrust, isTrusted, trustNow } from './trust/decide.ts'
+import { screenSize, trustStore } from './trust/open.ts'
+import { type Project, readProject, troublesOf } from './trust/project.ts'
+import { questionText, summaryOf, trustItemLines } from './trust/question.ts'
+import type { TrustRecord, TrustStore } from './trust/store.ts'
 import { printRules } from './trust-rules.ts'
 import { printServers, trustServer, withPins } from './trust-servers.ts'
 

@@ -1,10 +1,14 @@
 // `toolshelf users`: the users of a gateway with their profiles and keys, and what they have for their personal servers.
-import { errorMessage, fieldsOf, quote, slugOf, toJson } from '../lib/index.ts'
-import { OptionError } from '../node/index.ts'
-import type { StateStore } from '../store/index.ts'
-import { counted, printable, table } from '../terminal/index.ts'
-import type { CredentialStore } from '../users/credentials/index.ts'
-import type { UserDirectory } from '../users/index.ts'
+
+import { fieldsOf, toJson } from '../lib/json.ts'
+import { slugOf } from '../lib/names.ts'
+import { errorMessage, quote } from '../lib/text.ts'
+import { OptionError } from '../node/option-error.ts'
+import type { StateStore } from '../store/types.ts'
+import { counted, printable } from '../terminal/pen.ts'
+import { table } from '../terminal/table.ts'
+import type { CredentialStore } from '../users/credentials/credential-store.ts'
+import type { UserDirectory } from '../users/directory.ts'
 import {
   type Command,
   CommandError,
@@ -15,7 +19,7 @@ import {
   UsageError,
 } from './command.ts'
 import { storeOption, uidOf, userFileOption, withUsers } from './options.ts'
-import { credentialsIn } from './servers/index.ts'
+import { credentialsIn } from './servers/personal-servers.ts'
 
 type Run = (input: Input, terminal: Terminal, words: readonly string[]) => Promise<ExitCode>
 
@@ -157,7 +161,7 @@ async function add({ directory, words, input, terminal }: Call): Promise<ExitCod
   const expires = expiryIn(input)
   const label = input.text('label')
   const profile = await profileFor(user, directory, input.text('profile'))
-  const { createKey } = await import('../users/index.ts')
+  const { createKey } = await import('../users/keys.ts')
   const { id, token, record } = createKey(user, { expires, label })
   await directory.saveKey(id, record)
   if (input.isSet('json')) {
@@ -188,7 +192,7 @@ async function profileFor(
   directory: UserDirectory,
   given: string | undefined,
 ): Promise<string> {
-  const { checkId } = await import('../users/index.ts')
+  const { checkId } = await import('../users/records.ts')
   checkId('the user', user)
   const known = (await directory.findUser(user))?.profile
   if (known !== undefined && given !== undefined && known !== given)
@@ -248,7 +252,7 @@ async function set(call: Call): Promise<ExitCode> {
 async function remove(call: Call): Promise<ExitCode> {
   const { directory, store, terminal } = call
   const user = only(call.words, 'expected the id of one user.')
-  const { removeUserCredentials } = await import('../users/credentials/index.ts')
+  const { removeUserCredentials } = await import('../users/credentials/credential-store.ts')
   const known = await directory.findUser(user)
   const servers = store && known ? await removeUserCredentials(store, known.uid) : 0
   if (!(await directory.deleteUser(user)))
@@ -263,7 +267,7 @@ async function remove(call: Call): Promise<ExitCode> {
 /** Imports profiles, users, keys and the section `oauth` from a file; keeps everything else. */
 async function importFile({ directory, words, terminal }: Call): Promise<ExitCode> {
   const file = only(words, 'import takes one file.')
-  const { readUserFile } = await import('../users/index.ts')
+  const { readUserFile } = await import('../users/file-directory.ts')
   const before = await directory.users()
   const { profiles, users, keys, oauth } = await readUserFile(file, before)
   const other = [...users].find(([id, { uid }]) => (before.get(id)?.uid ?? uid) !== uid)
@@ -289,7 +293,7 @@ async function importFile({ directory, words, terminal }: Call): Promise<ExitCod
 
 /** A mistake is reported here, not by the gateways that read it later. Gateways may be given their issuers by an option. */
 async function checkOAuth(section: unknown): Promise<void> {
-  const { readOAuthSettings } = await import('../users/oauth/index.ts')
+  const { readOAuthSettings } = await import('../users/oauth/settings.ts')
   const { issuer } = fieldsOf(section)
   const fallback = issuer === undefined ? { issuers: ['https://of.an.option.invalid'] } : {}
   try {
@@ -303,7 +307,7 @@ async function listKeys({ directory, words, say }: Call): Promise<ExitCode> {
   refuseWords(words, 'list')
   const { keys, users } = await directory.all()
   const uses = await directory.lastUses()
-  const { hasExpired } = await import('../users/index.ts')
+  const { hasExpired } = await import('../users/keys.ts')
   const shown = [...keys].map(([id, { hash: _, uid: __, ...record }]) => ({
     id,
     ...record,

@@ -2,15 +2,13 @@
 // text that remains. Writes nothing.
 import { isUtf8 } from 'node:buffer'
 import { realpath, stat } from 'node:fs/promises'
-import {
-  type MovedPart,
-  moveServers,
-  type NewEntry,
-  variablesIn,
-  withReferences,
-} from '../mcp/config/index.ts'
-import type { ConfigProblem } from '../mcp/index.ts'
-import { type FileRights, readBoundedFile } from '../node/index.ts'
+import type { NewEntry } from '../mcp/config/edit-json.ts'
+import { withReferences } from '../mcp/config/formats.ts'
+import { type MovedPart, moveServers } from '../mcp/config/move.ts'
+import { variablesIn } from '../mcp/config/references.ts'
+import type { ConfigProblem } from '../mcp/types.ts'
+import { readBoundedFile } from '../node/bounded-file.ts'
+import type { FileRights } from '../node/json-file.ts'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
 import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 

@@ -1,6 +1,6 @@
 // Renders the gateway as an entry of a client's configuration, in each client's format.
-import type { Fields } from '../lib/index.ts'
-import { onOneLine } from '../mcp/config/index.ts'
+import type { Fields } from '../lib/json.ts'
+import { onOneLine } from '../mcp/config/edit-json.ts'
 
 /** A variable that servers behind the gateway refer to, with VS Code's input if it comes from one. */
 export type HandedVariable = { readonly variable: string; readonly input: string | undefined }

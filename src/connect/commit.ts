@@ -1,7 +1,7 @@
 // Writes planned changes: a record with copies first, then our own configuration, then each client's file.
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type FileRights, JsonFile, replaceFile } from '../node/index.ts'
+import { type FileRights, JsonFile, replaceFile } from '../node/json-file.ts'
 import type { FileWrite, Journal } from './journal.ts'
 
 /** The outcome for one file; without a problem, it was written. */

@@ -3,9 +3,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
-import type { MovedPart } from '../mcp/config/index.ts'
-import { type FileRights, JsonFile } from '../node/index.ts'
+import { fieldsOf, isFields, listOf, textOf } from '../lib/json.ts'
+import type { MovedPart } from '../mcp/config/move.ts'
+import { type FileRights, JsonFile } from '../node/json-file.ts'
 
 /** One file of a record. */
 export type RecordedFile = {

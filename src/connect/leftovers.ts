@@ -1,7 +1,7 @@
 // Deletes the unfinished files that `connect` left beside the files it was writing when it was killed.
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { isTemporaryFor } from '../node/index.ts'
+import { isTemporaryFor } from '../node/json-file.ts'
 import type { Journal } from './journal.ts'
 
 /** Longer than any write takes: another command may be writing our own file. */

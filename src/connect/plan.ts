@@ -3,23 +3,14 @@
 
 import { win32 } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Fields } from '../lib/index.ts'
-import type { ConfigPlace, LocalMachine } from '../mcp/config/index.ts'
-import {
-  bindWorkspace,
-  type ConfigText,
-  configProblems,
-  expand,
-  keepReferences,
-  mapTexts,
-  readEntries,
-  readServer,
-  type ServerEntry,
-  serverNames,
-  withReferences,
-  withWorkspace,
-} from '../mcp/config/index.ts'
-import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
+import type { Fields } from '../lib/json.ts'
+import { type ConfigText, readEntries } from '../mcp/config/config.ts'
+import { mapTexts, type ServerEntry, withReferences } from '../mcp/config/formats.ts'
+import type { ConfigPlace, LocalMachine } from '../mcp/config/places.ts'
+import { bindWorkspace, expand, withWorkspace } from '../mcp/config/references.ts'
+import { configProblems, keepReferences, readServer } from '../mcp/config/server.ts'
+import { serverNames } from '../mcp/config/write.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/types.ts'
 import { type EntrySettings, isNarrowedInOurs, isSame, isSameInOurs, settingsOf } from './same-server.ts'
 
 /** State of a planned server in our file. `kept`: it is already there. */

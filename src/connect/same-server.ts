@@ -1,8 +1,9 @@
 // Decides whether two entries are the same server: nothing that one of them sets may get lost or change with the other.
 import { isDeepStrictEqual } from 'node:util'
-import { isFields } from '../lib/index.ts'
-import { programOf, type ServerEntry } from '../mcp/config/index.ts'
-import type { ServerConfig } from '../mcp/index.ts'
+import { isFields } from '../lib/json.ts'
+import { programOf } from '../mcp/config/config.ts'
+import type { ServerEntry } from '../mcp/config/formats.ts'
+import type { ServerConfig } from '../mcp/types.ts'
 
 /** The settings of an entry, compared as they would be written: paths are absolute, references unexpanded. */
 export type EntrySettings = {

@@ -1,6 +1,6 @@
 // Decides how a file that `connect --apply` changed can be put back, by comparing it with what was written.
 import { isUtf8 } from 'node:buffer'
-import { restoreServers } from '../mcp/config/index.ts'
+import { restoreServers } from '../mcp/config/move.ts'
 import { contentHash, type Journal, type RecordedFile } from './journal.ts'
 
 /** How a file can be put back. */

@@ -1,6 +1,6 @@
 // Hashes the cached prefix of a request, and explains what changed it (K).
 // Implements K1, K2, K3.
-import { hash, oncePerFrozen } from '../lib/index.ts'
+import { hash, oncePerFrozen } from '../lib/objects.ts'
 import type { Block } from './types.ts'
 
 /** A request as it was sent. */

@@ -1,28 +1,26 @@
 // THE MAIN PATH: turns a host's request into the request to send. One step per line, each in its own file.
 // Implements T6, G7.
-import { capabilityOf, decide, readMode } from './gate/index.ts'
-import { type Facts, type FoldedHistory, follow } from './history/index.ts'
+import { capabilityOf } from './gate/capabilities.ts'
+import { decide, readMode } from './gate/gate.ts'
+import { type Facts, type FoldedHistory, follow } from './history/fold.ts'
 import { reportRequest } from './report-request.ts'
+import { demandsOf, normalize, viewFor, withValidThinking } from './request/normalize.ts'
 import {
   announce,
   assemble,
   betasFor,
-  demandsOf,
   type MessagesOf,
-  normalize,
   openNames,
   type RequestToSend,
   reload,
   shownBy,
   toolsFor,
-  viewFor,
   withHostTools,
-  withValidThinking,
-} from './request/index.ts'
+} from './request/request.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
-import { partitionTools, undefer } from './tools/index.ts'
+import { partitionTools, undefer } from './tools/policy.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
-import { makeWire } from './wire/index.ts'
+import { makeWire } from './wire/wire.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {

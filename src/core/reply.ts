@@ -1,6 +1,6 @@
 // Converts a reply between a message and the events of a stream, so that other code needs to handle only one form.
 // Implements wire 24.
-import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../lib/json.ts'
 
 /** An event of a streamed reply, in the API's format. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }

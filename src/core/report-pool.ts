@@ -1,5 +1,5 @@
 // Describes a pool of tools as events: the names of each server once, so that requests can refer to them by an id.
-import { hash } from '../lib/index.ts'
+import { hash } from '../lib/objects.ts'
 import { allDefinitionTokens, definitionTokens } from './tokens.ts'
 import type { ToolShare, Trace } from './trace.ts'
 import type { Pool, PoolTool } from './types.ts'

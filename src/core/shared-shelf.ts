@@ -1,13 +1,14 @@
 // Keeps what a shelf and its forks share: the tools, the servers, the settings, and which back-ends refused tool search.
 // Implements D1, D2, G3, G6.
-import { dropOldest } from '../lib/index.ts'
+import { dropOldest } from '../lib/objects.ts'
 import { attempt, silencePromise, swallowErrors } from './attempt.ts'
-import { mergeCapabilities } from './gate/index.ts'
+import { mergeCapabilities } from './gate/capabilities.ts'
 import { badOption, type Pause, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
-import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
+import { oddMark } from './tools/policy.ts'
+import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './tools/pool.ts'
 import type { Pool, ServerDetails, Tool } from './types.ts'
-import { PLACEHOLDER } from './wire/index.ts'
+import { PLACEHOLDER } from './wire/wire.ts'
 
 /** What a shelf and its forks share. */
 export type SharedShelf = {

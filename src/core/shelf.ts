@@ -2,34 +2,31 @@
 // functions of core do the work.
 // Implements G6, L5, U1.
 
-import { quote } from '../lib/index.ts'
+import { quote } from '../lib/text.ts'
+import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './calls/answer.ts'
 import {
   answerRead,
-  answerSearch,
   type Content,
   checkCall,
   type ResolvedCall,
   type RunOptions,
   resolveCall,
   runCall,
-  type SearchOptions,
-  type SearchOutcome,
-  searchTools,
   shelveResult,
   toolResult,
-} from './calls/index.ts'
+} from './calls/calls.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
 import { ShelfError } from './errors.ts'
-import { follow } from './history/index.ts'
+import { follow } from './history/fold.ts'
 import { badOption, type Options, resolveOptions } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
 import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
-import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/index.ts'
+import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/results.ts'
 import { sendableMessages } from './sendable.ts'
 import { createSharedShelf, type SharedShelf } from './shared-shelf.ts'
 import { type Conversation, newConversation, type State } from './state.ts'
-import { partitionTools } from './tools/index.ts'
+import { partitionTools } from './tools/policy.ts'
 import type { TraceListener } from './trace.ts'
 import type {
   History,

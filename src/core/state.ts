@@ -2,12 +2,13 @@
 // Implements L5, U1.
 
 import { swallowErrors } from './attempt.ts'
-import type { Capability, Counts, ModeReading } from './gate/index.ts'
-import type { Anchors, FoldedHistory } from './history/index.ts'
+import type { Capability } from './gate/capabilities.ts'
+import type { Counts, ModeReading } from './gate/gate.ts'
+import type { Anchors, FoldedHistory } from './history/fold.ts'
 import type { Settings } from './options.ts'
 import type { PrefixInput } from './prefix.ts'
-import type { BoundRequest, NormalizedHistory } from './request/index.ts'
-import type { ResultRecord } from './results/index.ts'
+import type { BoundRequest, NormalizedHistory } from './request/normalize.ts'
+import type { ResultRecord } from './results/results.ts'
 import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 

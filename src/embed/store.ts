@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { dropOldest } from '../lib/index.ts'
+import { dropOldest } from '../lib/objects.ts'
 import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
 
 /** Vectors by text. */

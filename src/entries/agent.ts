@@ -1,24 +1,20 @@
 // `toolshelf/agent`: the agent loop, its tools, permissions, skills and transcripts.
-export {
-  type Agent,
-  type AgentEvent,
-  type AgentOptions,
-  type AgentTool,
-  createAgent,
-  createAgentMeter,
-  createAgentTool,
-  createBatchTool,
-  createBuiltInTools,
-  createPermissions,
-  createScriptTool,
-  createSkills,
-  loadSkills,
-  type MessagesClient,
-  namedTools,
-  openTranscript,
-  type PermissionRule,
-  type Permissions,
-  type Skill,
-  type ToolContext,
-  type ToolRunner,
-} from '../agent/index.ts'
+
+export { createAgent } from '../agent/agent.ts'
+export { createAgentMeter } from '../agent/meter.ts'
+export { createPermissions, type PermissionRule, type Permissions } from '../agent/permissions/permissions.ts'
+export { namedTools } from '../agent/preload.ts'
+export { loadSkills, type Skill } from '../agent/skills/load.ts'
+export { createSkills } from '../agent/skills/skills.ts'
+export { createAgentTool } from '../agent/sub-agent.ts'
+export { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
+export { openTranscript } from '../agent/transcript.ts'
+export type {
+  Agent,
+  AgentEvent,
+  AgentOptions,
+  AgentTool,
+  MessagesClient,
+  ToolContext,
+  ToolRunner,
+} from '../agent/types.ts'

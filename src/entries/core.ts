@@ -1,2 +1,4 @@
 // `toolshelf/core`: the library without Node, packages or a clock, for hosts that give it their own.
-export { createPureShelf, foldHistory, type PureShelfOptions } from '../core/index.ts'
+
+export { foldHistory } from '../core/history/fold.ts'
+export { createPureShelf, type PureShelfOptions } from '../core/shelf.ts'

@@ -1,25 +1,21 @@
 // `toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
-export {
-  type CallOptions,
-  type CallOutput,
-  createMcpGateway,
-  createMcpHost,
-  createMcpMetrics,
-  createOAuth,
-  gatewayShelfOptions,
-  type HostEvent,
-  type LoadedConfig,
-  type McpGateway,
-  type McpGatewayOptions,
-  type McpHost,
-  type McpHostOptions,
-  type McpHttpOptions,
-  openPins,
-  type QuestionHandler,
-  readConfig,
-  type ServerConfig,
-  type ServerStatus,
-  serveMcpGatewayOnHttp,
-  serveMcpGatewayOnStdio,
-  userConfigFiles,
-} from '../mcp/index.ts'
+
+export { type LoadedConfig, readConfig } from '../mcp/config/config.ts'
+export { userConfigFiles } from '../mcp/config/places.ts'
+export { createMcpGateway, type McpGateway, type McpGatewayOptions } from '../mcp/gateway/gateway.ts'
+export { createMcpMetrics } from '../mcp/gateway/mcp-metrics.ts'
+export { gatewayShelfOptions } from '../mcp/gateway/shelf-options.ts'
+export { serveMcpGatewayOnStdio } from '../mcp/gateway/stdio.ts'
+export { createMcpHost, type McpHostOptions } from '../mcp/host/host.ts'
+export { type McpHttpOptions, serveMcpGatewayOnHttp } from '../mcp/http/http.ts'
+export { createOAuth } from '../mcp/oauth/authorize.ts'
+export { openPins } from '../mcp/pins/pins.ts'
+export type {
+  CallOptions,
+  CallOutput,
+  HostEvent,
+  McpHost,
+  QuestionHandler,
+  ServerConfig,
+  ServerStatus,
+} from '../mcp/types.ts'

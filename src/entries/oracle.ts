@@ -1,10 +1,6 @@
 // `toolshelf/oracle`: a pure model of the API's behaviour, to test requests against.
-export {
-  countTokens,
-  extendsPrefix,
-  renderRequest,
-  signThinking,
-  type ValidateOptions,
-  validateRequest,
-  visibleTools,
-} from '../core/oracle/index.ts'
+
+export { extendsPrefix } from '../core/oracle/prefix.ts'
+export { countTokens, renderRequest, visibleTools } from '../core/oracle/render.ts'
+export { signThinking } from '../core/oracle/thinking.ts'
+export { type ValidateOptions, validateRequest } from '../core/oracle/validate.ts'

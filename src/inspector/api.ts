@@ -9,7 +9,7 @@
 // The key: every request to an endpoint carries `Authorization: Bearer <key>`. The URL that a user opens ends in
 // `#key=<key>`; the page keeps the key in `sessionStorage` and removes it from the address. On a 401 it
 // asks the user for the key.
-import type { TraceRecord } from '../core/index.ts'
+import type { TraceRecord } from '../core/trace.ts'
 
 /** Endpoints, relative to the page. Bodies and answers are JSON, except `events`. */
 export const endpoints = {

@@ -1,5 +1,5 @@
 // Defines the types of the MCP side, which all other files of this folder use.
-import type { ToolResult, ToolUse } from '../core/index.ts'
+import type { ToolResult, ToolUse } from '../core/types.ts'
 
 /** A configured server, in the same form for all file formats; environment references are expanded. */
 export type ServerConfig = {

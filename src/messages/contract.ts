@@ -1,9 +1,11 @@
 // Detects whether a request uses deferred tools, in any of the API's forms.
 // Implements wire 43.
 
-import { blocksOf, isChange, referencesIn } from '../core/oracle/index.ts'
-import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../lib/index.ts'
-import { variantOf } from './hosted/index.ts'
+import { isChange, referencesIn } from '../core/oracle/references.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../lib/json.ts'
+import { oncePerFrozen } from '../lib/objects.ts'
+import { variantOf } from './hosted/hosted-search.ts'
 import type { MessagesRequest } from './types.ts'
 
 /** Returns whether a request defers tools, or its messages load or search them. */

@@ -1,6 +1,6 @@
 // Error responses in the Messages API's envelope.
 import { randomUUID } from 'node:crypto'
-import { fieldsOf, textOf } from '../lib/index.ts'
+import { fieldsOf, textOf } from '../lib/json.ts'
 import type { HttpAnswer } from './types.ts'
 
 /** Thrown to end a request with an error response. */

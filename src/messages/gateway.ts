@@ -1,18 +1,23 @@
 // THE MAIN PATH of the Messages gateway, in numbered steps: takes a client's request and returns a reply.
 // Implements wire 29, 37.
 
-import { type PriceTable, readPrices } from '../core/figures/index.ts'
-import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
-import { countTokens, readingOf } from '../core/oracle/index.ts'
-import { textOf } from '../lib/index.ts'
-import { type Slice, startTimer, yieldIfOver } from '../node/index.ts'
-import { rankers as rankersByName } from '../rankers/index.ts'
-import { type ClientWork, createClientWork } from '../users/index.ts'
+import type { Rank } from '../core/calls/query.ts'
+import { type PriceTable, readPrices } from '../core/figures/figures.ts'
+import { countTokens } from '../core/oracle/render.ts'
+import { readingOf } from '../core/oracle/size.ts'
+import { describePool } from '../core/report-pool.ts'
+import { CHARACTERS_PER_TOKEN } from '../core/tokens.ts'
+import type { OpenTrace } from '../core/trace-conversation.ts'
+import { textOf } from '../lib/json.ts'
+import { type Slice, yieldIfOver } from '../node/scheduler.ts'
+import { startTimer } from '../node/timer.ts'
+import { rankers as rankersByName } from '../rankers/rankers.ts'
+import { type ClientWork, createClientWork } from '../users/work.ts'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
-import type { HostedRankers } from './hosted/index.ts'
-import { startHosted } from './hosted/index.ts'
-import type { InboundRequest } from './inbound/index.ts'
+import type { HostedRankers } from './hosted/hosted-search.ts'
+import { startHosted } from './hosted/hosted-search.ts'
+import type { InboundRequest } from './inbound/types.ts'
 import { observeReply, type UsageListener } from './observe-reply.ts'
 import {
   asksForShelving,
@@ -30,23 +35,15 @@ import { reportTools } from './report-tools.ts'
 import { newOutcome, type RequestOutcome } from './request-outcome.ts'
 import { converse } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
-import {
-  createClientShelves,
-  createConversations,
-  createLongResults,
-  createSearchMemory,
-  hasTraces,
-  isBound,
-  isRestored,
-  lift,
-  type RequestShelf,
-  restoreContextFor,
-  type Shelved,
-  startHidden,
-  withBindingBeta,
-  withDroppedThinking,
-  withoutCarriedIds,
-} from './shelve/index.ts'
+import { createClientShelves } from './shelve/client-shelf.ts'
+import { createConversations } from './shelve/conversations.ts'
+import { startHidden } from './shelve/hidden-search.ts'
+import { lift, type RequestShelf, restoreContextFor, type Shelved } from './shelve/lift.ts'
+import { createLongResults } from './shelve/long-results.ts'
+import { createSearchMemory } from './shelve/memory.ts'
+import { isRestored } from './shelve/restore.ts'
+import { isBound, withBindingBeta, withDroppedThinking } from './shelve/thinking.ts'
+import { hasTraces, withoutCarriedIds } from './shelve/traces.ts'
 import { createTracedConversations } from './traced-conversations.ts'
 import type {
   ApiName,
@@ -57,8 +54,9 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from './types.ts'
-import { asksForThinking, withoutSearchBetas } from './upstream/index.ts'
-import { withEverythingLoaded } from './wire/index.ts'
+import { withoutSearchBetas } from './upstream/messages.ts'
+import { asksForThinking } from './upstream/thoughts.ts'
+import { withEverythingLoaded } from './wire/lower.ts'
 
 /** Options of `createMessagesGateway`. */
 export type MessagesGatewayOptions = {

@@ -1,12 +1,12 @@
 // Hides thinking from clients that did not ask for it and restores it in their next request: many models refuse a
 // history whose calls have lost their reasoning. If a block is no longer remembered, the upstream adapter substitutes it.
 
-import { type BlockInMaking, finishBlock, grow } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { type BlockInMaking, finishBlock, grow } from '../core/reply.ts'
+import { type Fields, fieldsOf, textOf } from '../lib/json.ts'
 import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
-import { isKeptThought } from './upstream/index.ts'
+import { isKeptThought } from './upstream/thoughts.ts'
 
 /** A thinking block and its index in the original reply. */
 type Hidden = { readonly at: number; readonly block: Fields }

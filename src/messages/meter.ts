@@ -7,10 +7,10 @@ import {
   priceOf,
   type Sampling,
   withoutToolSearch,
-} from '../core/figures/index.ts'
-import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
+} from '../core/figures/figures.ts'
+import { hasCacheMarks, readingOf } from '../core/oracle/size.ts'
 import type { Fields, MessagesRequest } from './types.ts'
-import { withEverythingLoaded } from './wire/index.ts'
+import { withEverythingLoaded } from './wire/lower.ts'
 
 /** Measures one request. */
 export type Meter = {

@@ -1,12 +1,12 @@
 // Observes one reply while it is produced: what was sent and saved, for the outcome, and its samplings, for the events.
 
-import type { PriceTable } from '../core/figures/index.ts'
-import { readingOf } from '../core/oracle/index.ts'
-import { createChildSpan } from '../node/index.ts'
+import type { PriceTable } from '../core/figures/figures.ts'
+import { readingOf } from '../core/oracle/size.ts'
+import { createChildSpan } from '../node/trace-stream.ts'
 import { createMeter } from './meter.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import type { Job } from './rounds.ts'
-import { withoutCarriedIds } from './shelve/index.ts'
+import { withoutCarriedIds } from './shelve/traces.ts'
 import { traceparentIn } from './traced-conversations.ts'
 import type { Fields, Headers, MessagesRequest, Upstream } from './types.ts'
 

@@ -2,8 +2,7 @@
 // depends only on the facts given.
 // Implements wire 36.
 
-import { SEARCH_TOOL } from '../core/index.ts'
-import { CALL_TOOL } from '../lib/index.ts'
+import { CALL_TOOL, SEARCH_TOOL } from '../lib/names.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 
 /** All of `GatewayMode`. */

@@ -1,5 +1,5 @@
 // Small least-recently-used caches, bounded by the number or by the size of what they hold.
-import { dropOldest } from '../lib/index.ts'
+import { dropOldest } from '../lib/objects.ts'
 
 /** A least-recently-used cache that is bounded by the number of its values. */
 export type Recent<Value> = {

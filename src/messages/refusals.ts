@@ -1,19 +1,17 @@
 // Refusals of requests that the gateway cannot answer, each with what to do.
-import {
-  blocksOf,
-  changeIn,
-  isDeferred,
-  kindOf,
-  pathOf,
-  validateRequest,
-  withoutUnknown,
-} from '../core/oracle/index.ts'
-import { type Fields, fieldsOf, listOf, oncePerFrozen, parseBetas } from '../lib/index.ts'
+
+import { withoutUnknown } from '../core/oracle/known.ts'
+import { changeIn } from '../core/oracle/references.ts'
+import { isDeferred, kindOf } from '../core/oracle/tool-entries.ts'
+import { blocksOf, pathOf } from '../core/oracle/turns.ts'
+import { validateRequest } from '../core/oracle/validate.ts'
+import { type Fields, fieldsOf, listOf, parseBetas } from '../lib/json.ts'
+import { oncePerFrozen } from '../lib/objects.ts'
 import { type RefusedRequest, refuseRequest } from './errors.ts'
-import { variantOf } from './hosted/index.ts'
+import { variantOf } from './hosted/hosted-search.ts'
 import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'
-import { foreignBlock } from './upstream/index.ts'
+import { foreignBlock } from './upstream/responses-request.ts'
 
 type UnconvertibleFacts = { readonly api: ApiName; readonly remedy?: string | undefined }
 

@@ -2,10 +2,11 @@
 // thinking. When the client sends such a reply back, the model sees it exactly as it wrote it. If a reply is forgotten,
 // for example after a restart, the model sees what the client sent.
 import { hash } from 'node:crypto'
-import { createCollector } from '../core/index.ts'
-import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, oncePerFrozen, textOf, toJson } from '../lib/index.ts'
-import { exactJson } from './json/index.ts'
+import { blocksOf } from '../core/oracle/turns.ts'
+import { createCollector } from '../core/reply.ts'
+import { type Fields, textOf, toJson } from '../lib/json.ts'
+import { oncePerFrozen } from '../lib/objects.ts'
+import { exactJson } from './json/exact.ts'
 import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 

@@ -1,7 +1,11 @@
 // Reports the tools that a client sent with a request that the library does not prepare.
-import { type DescribedTools, describePool, serverOfName, type TraceListener } from '../core/index.ts'
-import { nameOf } from '../core/oracle/index.ts'
-import { oncePerFrozen, toJson } from '../lib/index.ts'
+
+import { nameOf } from '../core/oracle/tool-entries.ts'
+import { type DescribedTools, describePool } from '../core/report-pool.ts'
+import { serverOfName } from '../core/tools/names.ts'
+import type { TraceListener } from '../core/trace.ts'
+import { toJson } from '../lib/json.ts'
+import { oncePerFrozen } from '../lib/objects.ts'
 import type { Fields } from './types.ts'
 
 /** The pool that each conversation last reported. */

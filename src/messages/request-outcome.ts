@@ -1,6 +1,6 @@
 // What the gateway did with a request, for the log, the metrics and the events.
-import type { Figures } from '../core/figures/index.ts'
-import type { ConversationListener } from '../core/index.ts'
+import type { Figures } from '../core/figures/figures.ts'
+import type { ConversationListener } from '../core/trace-conversation.ts'
 import type { GatewayMode, RequestPlan } from './plan.ts'
 import type { MessagesRequest, UpstreamWire } from './types.ts'
 

@@ -1,17 +1,18 @@
 // Produces one reply: samples the upstream until the model stops searching, and joins the samplings into one stream.
 // Implements wire 22, 24, 25.
 
-import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
-import { type BlockInMaking, blockEvents, finishBlock, grow, inputOf } from '../core/index.ts'
-import { CALL_TOOL, type Fields, fieldsOf, omitFields, textOf } from '../lib/index.ts'
-import { type ChildSpan, traceIdOf } from '../node/index.ts'
-import { exactJson } from './json/index.ts'
+import { type BilledTokens, billedTokens } from '../core/figures/figures.ts'
+import { type BlockInMaking, blockEvents, finishBlock, grow, inputOf } from '../core/reply.ts'
+import { type Fields, fieldsOf, omitFields, textOf } from '../lib/json.ts'
+import { CALL_TOOL } from '../lib/names.ts'
+import { type ChildSpan, traceIdOf } from '../node/trace-stream.ts'
+import { exactJson } from './json/exact.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { SearchStrategy } from './search-strategy.ts'
 import type { Headers, HttpAnswer, MessagesRequest, SamplingOutcome, StreamEvent } from './types.ts'
-import { UpstreamError } from './upstream/index.ts'
+import { UpstreamError } from './upstream/http.ts'
 import { laterUsage, sumUsage } from './usage.ts'
-import { fromCallTool } from './wire/index.ts'
+import { fromCallTool } from './wire/lower.ts'
 
 /** What one reply needs. */
 export type Job = Target & {

@@ -1,7 +1,7 @@
 // Runs one sampling: translates the contract request for the upstream, sends it, and retries when the response allows.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fieldsOf, listOf } from '../lib/index.ts'
-import { type Slice, yieldIfOver } from '../node/index.ts'
+import { fieldsOf, listOf } from '../lib/json.ts'
+import { type Slice, yieldIfOver } from '../node/scheduler.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type {
   HttpAnswer,
@@ -11,7 +11,7 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from './types.ts'
-import { callToolDefinition, lower, newerFields } from './wire/index.ts'
+import { callToolDefinition, lower, newerFields } from './wire/lower.ts'
 
 /** Where and how a request is sampled. */
 export type Target = {

@@ -1,8 +1,8 @@
 // The interface that rounds.ts uses to run searches within a reply. Hosted searches are shown to the client, hidden ones
 // are not.
-import { isDeferred, nameOf } from '../core/oracle/index.ts'
-import { fieldsOf, omitFields } from '../lib/index.ts'
-import type { ClientWork } from '../users/index.ts'
+import { isDeferred, nameOf } from '../core/oracle/tool-entries.ts'
+import { fieldsOf, omitFields } from '../lib/json.ts'
+import type { ClientWork } from '../users/work.ts'
 import type { Fields, MessagesRequest } from './types.ts'
 
 /** A complete call of a search tool. */

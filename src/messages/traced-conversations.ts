@@ -1,10 +1,12 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
 import { hash } from 'node:crypto'
-import type { ClientIdentity, ConversationListener, ConversationStart, OpenTrace } from '../core/index.ts'
-import { oncePerFrozen, toJson, withoutCacheControl } from '../lib/index.ts'
-import { traceIdOf } from '../node/index.ts'
+import type { ClientIdentity } from '../core/trace.ts'
+import type { ConversationListener, ConversationStart, OpenTrace } from '../core/trace-conversation.ts'
+import { toJson, withoutCacheControl } from '../lib/json.ts'
+import { oncePerFrozen } from '../lib/objects.ts'
+import { traceIdOf } from '../node/trace-stream.ts'
 import { createRecent } from './recent.ts'
-import { MAX_ADDED_MESSAGES } from './shelve/index.ts'
+import { MAX_ADDED_MESSAGES } from './shelve/conversations.ts'
 import type { Fields, Headers, MessagesRequest } from './types.ts'
 
 /** Returns the listener for the events of a request's conversation; undefined if nobody listens. */

@@ -1,8 +1,8 @@
 // Types of the Messages gateway. Inside it every model speaks the Messages API: requests and stream events have
 // Anthropic's shapes. Only the fields that the gateway reads are declared; all others pass through.
 
-import type { StreamEvent } from '../core/index.ts'
-import type { Fields } from '../lib/index.ts'
+import type { StreamEvent } from '../core/reply.ts'
+import type { Fields } from '../lib/json.ts'
 
 export type { Fields, StreamEvent }
 

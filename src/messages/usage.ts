@@ -1,6 +1,6 @@
 // Adds up the usage of a reply that took several samplings.
 // Implements wire 26, 27.
-import { type Fields, fieldsOf, isFields, listOf } from '../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../lib/json.ts'
 
 /** Sums numbers at any depth and concatenates lists; for other values the last one wins (wire 27). */
 export function sumUsage(usages: readonly Fields[]): Fields {

@@ -16,7 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { TraceRecord } from '../core/index.ts'
+import type { TraceRecord } from '../core/trace.ts'
 import { type AuditLineOptions, auditLine } from './audit-line.ts'
 
 /** Options of `openAuditFile`. */

@@ -1,6 +1,7 @@
 // Formats a record as a line of the audit file: JSON, short, without secrets, and without content unless enabled.
-import type { TraceRecord } from '../core/index.ts'
-import { cut, type Fields, isFields, toJson, wellFormedJson } from '../lib/index.ts'
+import type { TraceRecord } from '../core/trace.ts'
+import { type Fields, isFields, toJson, wellFormedJson } from '../lib/json.ts'
+import { cut } from '../lib/text.ts'
 
 /** Options of `auditLine`. */
 export type AuditLineOptions = {

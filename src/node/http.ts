@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { Server as SecureServer, TLSSocket } from 'node:tls'
-import { wellFormedJson } from '../lib/index.ts'
+import { wellFormedJson } from '../lib/json.ts'
 import { OptionError } from './option-error.ts'
 
 /** Names and addresses of this machine itself. */

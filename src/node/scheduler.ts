@@ -1,7 +1,7 @@
 // Shares the event loop among CPU-heavy work, which runs in turns, so that neither many requests nor a very large one
 // delay streams, new connections or /health by more than one time slice. Owners of work take turns, so that one with much
 // work does not delay the others.
-import type { Pause } from '../core/index.ts'
+import type { Pause } from '../core/options.ts'
 
 /** The caller's share of the event loop. */
 export type Slice = {

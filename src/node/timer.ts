@@ -1,5 +1,5 @@
 // Implements the timer that core receives, since core itself uses no clock.
-import type { Timer } from '../core/index.ts'
+import type { Timer } from '../core/options.ts'
 
 /** Starts a timer; `over` resolves when it ends, `cancel` stops it. */
 export function startTimer(milliseconds: number): Timer {

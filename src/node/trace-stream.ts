@@ -1,15 +1,9 @@
 // Adds time, conversation and sequence number to events, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
-import type {
-  ClientIdentity,
-  ConversationKind,
-  ConversationListener,
-  ConversationStart,
-  Trace,
-  TraceListener,
-  TraceRecord,
-} from '../core/index.ts'
-import { cut, dropOldest } from '../lib/index.ts'
+import type { ClientIdentity, ConversationKind, Trace, TraceListener, TraceRecord } from '../core/trace.ts'
+import type { ConversationListener, ConversationStart } from '../core/trace-conversation.ts'
+import { dropOldest } from '../lib/objects.ts'
+import { cut } from '../lib/text.ts'
 
 /** A conversation with an id, which its events carry. */
 export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }

@@ -1,7 +1,7 @@
 // Metrics in Prometheus' text format: a gateway's series, those of its process and of the shared store.
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import type { StateStore } from '../store/index.ts'
+import type { StateStore } from '../store/types.ts'
 
 /** Series about requests: how many came in, how long they took, how many searches ran. */
 export const requestSeries = {

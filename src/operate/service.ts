@@ -5,8 +5,9 @@ import { createServer as createPlain, type RequestListener, type Server, type Se
 import { createServer as createSecure, type Server as HttpsServer } from 'node:https'
 import { resolve } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import { OptionError, withTimeout } from '../node/index.ts'
-import type { StateStore } from '../store/index.ts'
+import { OptionError } from '../node/option-error.ts'
+import { withTimeout } from '../node/with-timeout.ts'
+import type { StateStore } from '../store/types.ts'
 
 /** Longer than clients and load balancers keep a connection: closing one just as it is reused would fail a request. */
 const KEEP_ALIVE_MS = 75_000

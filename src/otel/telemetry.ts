@@ -31,10 +31,13 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { BilledTokens } from '../core/figures/index.ts'
-import type { ConversationKind, Trace, TraceRecord } from '../core/index.ts'
-import { cut, dropOldest, SEARCH_TOOL, toJson } from '../lib/index.ts'
-import { agentFor } from '../node/index.ts'
+import type { BilledTokens } from '../core/figures/figures.ts'
+import type { ConversationKind, Trace, TraceRecord } from '../core/trace.ts'
+import { toJson } from '../lib/json.ts'
+import { SEARCH_TOOL } from '../lib/names.ts'
+import { dropOldest } from '../lib/objects.ts'
+import { cut } from '../lib/text.ts'
+import { agentFor } from '../node/proxy-agents.ts'
 
 /** Options of `openTelemetry`. */
 export type TelemetryOptions = {

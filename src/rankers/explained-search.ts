@@ -1,15 +1,13 @@
 // Searches as the search tool does, with the scores of the ranker, and explains why each hit was found: for
 // `toolshelf search` and the inspector.
-import { find } from '../core/calls/index.ts'
-import type { PoolTool, Rank } from '../core/index.ts'
-import {
-  createLexicalIndex,
-  isMostlyLatin,
-  type LexicalIndex,
-  type ScorePart,
-  type Translation,
-  type WordMatch,
-} from '../search/index.ts'
+
+import type { Rank } from '../core/calls/query.ts'
+import { find } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
+import type { ScorePart } from '../search/explain-fusion.ts'
+import { isMostlyLatin, type Translation } from '../search/languages/translate.ts'
+import type { WordMatch } from '../search/lexical/explain.ts'
+import { createLexicalIndex, type LexicalIndex } from '../search/lexical/lexical.ts'
 import { explainHybrid, translateQuery } from './rankers.ts'
 
 /** A tool that a search found. */

@@ -10,11 +10,13 @@
 // score (S18).
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { PoolTool, Rank } from '../core/index.ts'
-import type { Embedder, EmbedProgress } from '../embed/index.ts'
-import { dropOldest, splitName } from '../lib/index.ts'
-import { withTimeout } from '../node/index.ts'
-import type { HybridParts } from '../search/index.ts'
+import type { Rank } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
+import type { Embedder, EmbedProgress } from '../embed/embedder.ts'
+import { splitName } from '../lib/names.ts'
+import { dropOldest } from '../lib/objects.ts'
+import { withTimeout } from '../node/with-timeout.ts'
+import type { HybridParts } from '../search/hybrid.ts'
 
 /** The ranker `model`. */
 export type ModelRank = {

@@ -4,28 +4,25 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'
-import { classicRank, type PoolTool, type Rank, type Tool } from '../core/index.ts'
-import { buildPool } from '../core/tools/index.ts'
-import { createEmbedder } from '../embed/index.ts'
-import { createScheduler, startTimer } from '../node/index.ts'
+import { classicRank, type Rank } from '../core/calls/query.ts'
+import { buildPool } from '../core/tools/pool.ts'
+import type { PoolTool, Tool } from '../core/types.ts'
+import { createEmbedder } from '../embed/embedder.ts'
+import { createScheduler } from '../node/scheduler.ts'
+import { startTimer } from '../node/timer.ts'
+import { explainFusion, type ScorePart } from '../search/explain-fusion.ts'
+import { createHybrid, type HybridParts } from '../search/hybrid.ts'
+import { demoteDeprecated } from '../search/intent/deprecated.ts'
 import {
-  type Breaks,
   type Bridge,
-  bm25,
   createBridge,
-  createHybrid,
   createTranslate,
-  createVectors,
-  demoteDeprecated,
-  explainFusion,
-  type HybridParts,
-  type LexicalIndex,
-  lexical,
-  readMeaning,
-  type ScorePart,
   type Translation,
-  type Vectors,
-} from '../search/index.ts'
+} from '../search/languages/translate.ts'
+import type { LexicalIndex } from '../search/lexical/lexical.ts'
+import { bm25, lexical } from '../search/lexical-rankers.ts'
+import { createVectors, readMeaning, type Vectors } from '../search/meaning/meaning.ts'
+import type { Breaks } from '../search/reading.ts'
 import { createModelRank, type ModelRank } from './model-rank.ts'
 import { regex } from './regex.ts'
 

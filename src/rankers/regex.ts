@@ -3,9 +3,11 @@
 // pattern.
 // Implements wire 18, 19.
 import { RE2JS } from 're2js'
-import type { PoolTool, Rank } from '../core/index.ts'
-import { turns } from '../node/index.ts'
-import { SearchInputError, searchFields } from '../search/index.ts'
+import type { Rank } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
+import { turns } from '../node/scheduler.ts'
+import { SearchInputError } from '../search/input-error.ts'
+import { searchFields } from '../search/words/query-words.ts'
 
 const MAX_PATTERN_LENGTH = 200
 

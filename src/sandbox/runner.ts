@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { createSlots } from '../node/index.ts'
+import { createSlots } from '../node/slots.ts'
 import { runInWorker, type StartWorker, startThread } from './script-run.ts'
 import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits } from './types.ts'
 

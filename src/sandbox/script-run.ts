@@ -2,8 +2,9 @@
 // limit, whatever the worker does.
 import { type EventEmitter, setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { createQueue } from '../core/index.ts'
-import { errorMessage, isFields } from '../lib/index.ts'
+import { createQueue } from '../core/calls/calls.ts'
+import { isFields } from '../lib/json.ts'
+import { errorMessage } from '../lib/text.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import type {
   CallForScript,

@@ -1,5 +1,5 @@
 // Defines the tool that runs scripts, and writes the answer that the model gets.
-import type { PoolTool } from '../core/index.ts'
+import type { PoolTool } from '../core/types.ts'
 import type { ScriptOutcome } from './types.ts'
 
 /** The name of the tool that runs scripts. */

@@ -1,5 +1,5 @@
 // Defines scripts: their limits, how they call tools, and how they end.
-import type { Fields } from '../lib/index.ts'
+import type { Fields } from '../lib/json.ts'
 
 /** Limits of one script. A script that exceeds one ends with an answer that says which, and what to do. */
 export type ScriptLimits = {

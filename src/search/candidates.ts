@@ -1,8 +1,9 @@
 // Gathers the candidates of a query, by words, by meaning and by the encoder, with the evidence for each.
 import type { Evidence, Scale } from './fusion.ts'
-import { actionFit, actionOfTool, type Intent } from './intent/index.ts'
-import type { LexicalIndex } from './lexical/index.ts'
-import type { Vectors } from './meaning/index.ts'
+import { actionOfTool } from './intent/actions.ts'
+import { actionFit, type Intent } from './intent/intent.ts'
+import type { LexicalIndex } from './lexical/lexical.ts'
+import type { Vectors } from './meaning/meaning.ts'
 
 /** Candidates to take from each side. */
 export const CANDIDATES = 30

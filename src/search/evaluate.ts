@@ -2,9 +2,9 @@
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. Going down the list, every gold or acceptable tool counts until n of them have counted.
-import type { Hit, Rank } from '../core/calls/index.ts'
-import type { PoolTool, Tool } from '../core/index.ts'
-import { serverOf } from '../core/tools/index.ts'
+import type { Hit, Rank } from '../core/calls/query.ts'
+import { serverOf } from '../core/tools/pool.ts'
+import type { PoolTool, Tool } from '../core/types.ts'
 import { SearchInputError } from './input-error.ts'
 
 /** A query with its expected tools. */

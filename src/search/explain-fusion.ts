@@ -1,10 +1,10 @@
 // Explains the scores of the default ranker: what each feature of the fusion added.
-import type { PoolTool } from '../core/index.ts'
+import type { PoolTool } from '../core/types.ts'
 import { CANDIDATES, gatherCandidates } from './candidates.ts'
 import { FUSION_FEATURES, type FusionWeights, fusionFeatures } from './fusion.ts'
-import { readIntent } from './intent/index.ts'
-import type { LexicalIndex } from './lexical/index.ts'
-import type { Vectors } from './meaning/index.ts'
+import { readIntent } from './intent/intent.ts'
+import type { LexicalIndex } from './lexical/lexical.ts'
+import type { Vectors } from './meaning/meaning.ts'
 import { WITHOUT_MODEL } from './weights.ts'
 
 /** What one feature of the fusion added to a tool's score. */

@@ -1,19 +1,19 @@
 // Implements the default ranker: gathers candidates (candidates.ts), scores them (fusion.ts) and reorders them
 // (reorder.ts).
 // Implements S7.
-import type { Hit, Rank } from '../core/calls/index.ts'
-import type { PoolTool } from '../core/index.ts'
+import type { Hit, Rank } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
 import { CANDIDATES, type Candidates, gatherCandidates } from './candidates.ts'
 import { type Evidence, type FusionWeights, fuse, fusionFeatures } from './fusion.ts'
-import { readIntent } from './intent/index.ts'
-import type { Translate } from './languages/index.ts'
-import { isMostlyLatin, mergeRankings, type QueryRanking } from './languages/index.ts'
-import type { LexicalIndex } from './lexical/index.ts'
-import type { Vectors } from './meaning/index.ts'
+import { readIntent } from './intent/intent.ts'
+import type { Translate } from './languages/translate.ts'
+import { isMostlyLatin, mergeRankings, type QueryRanking } from './languages/translate.ts'
+import type { LexicalIndex } from './lexical/lexical.ts'
+import type { Vectors } from './meaning/meaning.ts'
 import { type Breaks, createReading } from './reading.ts'
 import { harmlessFirst, limitDuplicates, listingFirst, namedFirst } from './reorder.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
-import { withoutHidden } from './words/index.ts'
+import { withoutHidden } from './words/words.ts'
 
 /** What the hybrid ranker is built from. */
 export type HybridParts = {

@@ -1,15 +1,10 @@
 // Implements the rankers by words: `lexical`, Toolshelf's own, and `bm25`, which behaves like the hosted search tool.
 // Implements wire 18.
-import type { Rank } from '../core/calls/index.ts'
-import type { PoolTool } from '../core/index.ts'
+import type { Rank } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
 import { SearchInputError } from './input-error.ts'
-import {
-  buildLexicalIndex,
-  LEXICAL,
-  type LexicalIndex,
-  type LexicalSettings,
-  PLAIN_BM25,
-} from './lexical/index.ts'
+import { buildLexicalIndex, type LexicalIndex } from './lexical/lexical.ts'
+import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './lexical/settings.ts'
 import { runAtOnce, type Sliced } from './slices.ts'
 
 /** Longest query that the hosted BM25 tool accepts (wire 20). */

@@ -1,11 +1,12 @@
 // Indexes and embeds lists of tools, with breaks for other work. A search that would wait too long for a new list gets
 // the tools indexed so far, and how many are missing.
-import { searchText } from '../core/calls/index.ts'
-import type { Pause, PoolTool } from '../core/index.ts'
-import type { LexicalIndex } from './lexical/index.ts'
-import { LEXICAL } from './lexical/index.ts'
+import { searchText } from '../core/calls/query.ts'
+import type { Pause } from '../core/options.ts'
+import type { PoolTool } from '../core/types.ts'
+import type { LexicalIndex } from './lexical/lexical.ts'
+import { LEXICAL } from './lexical/settings.ts'
 import { createIndexes } from './lexical-rankers.ts'
-import type { Vectors } from './meaning/index.ts'
+import type { Vectors } from './meaning/meaning.ts'
 import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 
 /** Lets pure code give way to other work; the caller supplies the clock. */

@@ -1,8 +1,9 @@
 // Searches other items together with the tools, and returns those that rank among the best of both.
-import type { FindRelated, Rank, RelatedItem } from '../core/calls/index.ts'
-import type { PoolTool, Tool } from '../core/index.ts'
+import type { FindRelated, RelatedItem } from '../core/calls/answer.ts'
+import type { Rank } from '../core/calls/query.ts'
+import type { PoolTool, Tool } from '../core/types.ts'
 import { poolTools } from './evaluate.ts'
-import { ownName } from './words/index.ts'
+import { ownName } from './words/query-words.ts'
 
 /** An item that can be found, and the tool that represents it in the index. */
 export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }

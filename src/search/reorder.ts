@@ -1,9 +1,11 @@
 // Reorders ranked tools by rules that no score expresses: named servers, lists and harmless tools first, few duplicates.
-import type { Hit } from '../core/calls/index.ts'
-import type { PoolTool } from '../core/index.ts'
+import type { Hit } from '../core/calls/query.ts'
+import type { PoolTool } from '../core/types.ts'
 import type { Candidates } from './candidates.ts'
-import { actionOfTool, type Intent, isDestructive, nameMention } from './intent/index.ts'
-import { ownName, splitWords, stem } from './words/index.ts'
+import { actionOfTool, isDestructive, nameMention } from './intent/actions.ts'
+import type { Intent } from './intent/intent.ts'
+import { ownName } from './words/query-words.ts'
+import { splitWords, stem } from './words/words.ts'
 
 /**
  * Ranks the tools of a server first if a short query contains its whole name. In longer queries the name is often just a

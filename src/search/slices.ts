@@ -1,5 +1,6 @@
 // Splits long work into slices: pure code yields where it may be interrupted, and the caller decides how to pause.
-import type { Pause, PoolTool } from '../core/index.ts'
+import type { Pause } from '../core/options.ts'
+import type { PoolTool } from '../core/types.ts'
 
 /** Work that may be interrupted wherever it yields. */
 export type Sliced<Value> = Generator<undefined, Value, void>

@@ -1,6 +1,6 @@
 // Keeps one connection to a server open: connects at the first use, checks it regularly, and reconnects with back-off
 // after a loss. Calls never queue up behind a lost connection: they fail until it is back, in time, with a StoreError.
-import { withTimeout } from '../node/index.ts'
+import { withTimeout } from '../node/with-timeout.ts'
 import { StoreError } from './types.ts'
 
 /** Options of `createLink`. */

@@ -2,7 +2,7 @@
 // Limited per owner and in total; results expire.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ResultStore } from '../core/index.ts'
+import type { ResultStore } from '../core/results/results.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `createStoredResults`. */

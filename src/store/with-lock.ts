@@ -1,7 +1,7 @@
 // Implements a lock over a store: one holder among all replicas. Each renewal is conditional on the version of the last
 // one, so that a holder that was too slow learns that it lost the lock.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { errorMessage } from '../lib/index.ts'
+import { errorMessage } from '../lib/text.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `withLock`. */

@@ -1,7 +1,8 @@
 // Finds the user of a key. Caches good keys, so that a request needs no access to the store, and clears the cache at
 // every change, so that a revoked key stops working at once.
-import { dropOldest, errorMessage } from '../lib/index.ts'
-import { StoreError } from '../store/index.ts'
+import { dropOldest } from '../lib/objects.ts'
+import { errorMessage } from '../lib/text.ts'
+import { StoreError } from '../store/types.ts'
 import type { UserDirectory } from './directory.ts'
 import { hasExpired, isKeyOf, type KeyRecord, keyHash, keyIdOf } from './keys.ts'
 import { UsersError } from './records.ts'

@@ -2,8 +2,11 @@
 // lock.
 import { unwatchFile, watchFile } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { bindMethods, errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
-import { type FileRights, JsonFile, readBoundedFile } from '../node/index.ts'
+import { type Fields, fieldsOf } from '../lib/json.ts'
+import { bindMethods } from '../lib/objects.ts'
+import { errorMessage } from '../lib/text.ts'
+import { readBoundedFile } from '../node/bounded-file.ts'
+import { type FileRights, JsonFile } from '../node/json-file.ts'
 import {
   createChangeListeners,
   createDirectory,

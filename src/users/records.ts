@@ -1,7 +1,8 @@
 // Reads stored profiles, users and keys, from `users.json` or as JSON values of a store. Errors name the field, its
 // value and what is expected.
 import { randomBytes } from 'node:crypto'
-import { errorMessage, type Fields, fieldsOf, isFields, quote } from '../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../lib/json.ts'
+import { errorMessage, quote } from '../lib/text.ts'
 import type { KeyRecord } from './keys.ts'
 import { rightsOf } from './rights.ts'
 import type { AccessRules, Profile, UsageLimits } from './types.ts'

@@ -6,7 +6,7 @@ import {
   readServerPattern,
   readToolPattern,
   splitToolName,
-} from '../lib/index.ts'
+} from '../lib/names.ts'
 import type { Profile, User } from './types.ts'
 
 /** Which servers and tools a user may see, and therefore search, list, call and read. */

@@ -1,6 +1,6 @@
 // Stores profiles, users and keys in the store that replicas share, and notifies the other replicas of each change.
-import { dropOldest } from '../lib/index.ts'
-import { entriesIn, type StateStore } from '../store/index.ts'
+import { dropOldest } from '../lib/objects.ts'
+import { entriesIn, type StateStore } from '../store/types.ts'
 import { createChangeListeners, createDirectory, type RecordPart, type UserDirectory } from './directory.ts'
 import { UsersError } from './records.ts'
 

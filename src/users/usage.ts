@@ -1,6 +1,6 @@
 // Counts what users with limits use, in fixed windows of a minute and a day (UTC), in the store that replicas share.
 import { createHash } from 'node:crypto'
-import { type StateStore, StoreError } from '../store/index.ts'
+import { type StateStore, StoreError } from '../store/types.ts'
 import type { AccessRefusal, UsageLimits, User } from './types.ts'
 
 /** What is limited. */

@@ -1,8 +1,8 @@
 // Owns the work of one client: what it causes is counted against its user before it is done, and takes turns with the work
 // of other clients.
 // Implements H10.
-import type { Trace } from '../core/index.ts'
-import { type Slice, turns } from '../node/index.ts'
+import type { Trace } from '../core/trace.ts'
+import { type Slice, turns } from '../node/scheduler.ts'
 import type { AccessRefusal, User } from './types.ts'
 import { isLimited, type UsageMeter } from './usage.ts'
 

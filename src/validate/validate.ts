@@ -7,7 +7,7 @@ import type { TLocalizedValidationError } from 'typebox/error'
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
-import type { InputProblem, Validate } from '../core/index.ts'
+import type { InputProblem, Validate } from '../core/types.ts'
 
 /**
  * Lists what is wrong with an input by its JSON schema. Reports nothing if the schema is broken or too large, and leaves the

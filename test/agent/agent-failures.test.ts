@@ -1,7 +1,7 @@
 // Failures around the loop: the agent reports them, loses nothing, and answers the next message.
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
-import type { Upstream } from '../../src/messages/index.ts'
+import type { Upstream } from '../../src/messages/types.ts'
 import {
   echo,
   endOf,

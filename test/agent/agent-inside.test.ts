@@ -1,7 +1,9 @@
 // Sub-agents: they have the same tools and conversations of their own, and report what they do.
 import { expect, test } from 'vitest'
-import { type AgentTool, createAgent, createAgentTool } from '../../src/agent/index.ts'
-import type { Trace } from '../../src/core/index.ts'
+import { createAgent } from '../../src/agent/agent.ts'
+import { createAgentTool } from '../../src/agent/sub-agent.ts'
+import type { AgentTool } from '../../src/agent/types.ts'
+import type { Trace } from '../../src/core/trace.ts'
 import {
   echo,
   endOf,

@@ -8,9 +8,9 @@ import {
   openTranscript,
   readTranscript,
   type SavedConversation,
-} from '../../src/agent/index.ts'
-import type { State } from '../../src/core/index.ts'
-import { validateRequest } from '../../src/core/oracle/index.ts'
+} from '../../src/agent/transcript.ts'
+import { validateRequest } from '../../src/core/oracle/validate.ts'
+import type { State } from '../../src/core/state.ts'
 import {
   echo,
   endOf,

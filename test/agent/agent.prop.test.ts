@@ -1,7 +1,7 @@
 // Random conversations, stopped and compacted at random places: every request is valid, and no tool is ever lost.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Agent, AgentEvent } from '../../src/agent/index.ts'
+import type { Agent, AgentEvent } from '../../src/agent/types.ts'
 import { runs } from '../support/runs.ts'
 import { echo, heard, over, refusals, runnerOn, scripted, serverTools, shelfWith, whole } from './support.ts'
 

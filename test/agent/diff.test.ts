@@ -1,8 +1,8 @@
 // A file's change, line by line: right for any two texts, and short for any size.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FileChange } from '../../src/agent/index.ts'
-import { fileChange } from '../../src/lib/index.ts'
+import type { FileChange } from '../../src/lib/diff.ts'
+import { fileChange } from '../../src/lib/diff.ts'
 import { runs } from '../support/runs.ts'
 
 const signs = { same: ' ', added: '+', removed: '-', gap: '…' }

@@ -4,15 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  type Agent,
-  type AgentEvent,
-  type AgentTool,
-  createAgent,
-  createAgentTool,
-  openTranscript,
-  readTranscript,
-} from '../../src/agent/index.ts'
+import { createAgent } from '../../src/agent/agent.ts'
+import { createAgentTool } from '../../src/agent/sub-agent.ts'
+import { openTranscript, readTranscript } from '../../src/agent/transcript.ts'
+import type { Agent, AgentEvent, AgentTool } from '../../src/agent/types.ts'
 import type { Shelf } from '../../src/index.ts'
 import { sizeOf } from '../support/runs.ts'
 import {

@@ -1,8 +1,9 @@
 // What an agent's meter says, against an upstream that counts exactly and against the same agent without tool search.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createAgentMeter, createAgentTool } from '../../src/agent/index.ts'
-import type { Fields } from '../../src/lib/index.ts'
+import { createAgentMeter } from '../../src/agent/meter.ts'
+import { createAgentTool } from '../../src/agent/sub-agent.ts'
+import type { Fields } from '../../src/lib/json.ts'
 import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
 import { runs } from '../support/runs.ts'
 import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
-  createBuiltInTools,
   createPermissions,
   type PermissionAnswer,
   type PermissionRule,
-} from '../../src/agent/index.ts'
+} from '../../src/agent/permissions/permissions.ts'
+import { createBuiltInTools } from '../../src/agent/tools/index.ts'
 
 type Effect = PermissionRule['effect']
 type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]

@@ -4,16 +4,15 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  type AgentEvent,
-  type AgentTool,
-  createAgentTool,
-  createBuiltInTools,
   createPermissions,
   type PermissionAnswer,
   type PermissionQuestion,
   type PermissionRule,
-} from '../../src/agent/index.ts'
-import type { Tool } from '../../src/core/index.ts'
+} from '../../src/agent/permissions/permissions.ts'
+import { createAgentTool } from '../../src/agent/sub-agent.ts'
+import { createBuiltInTools } from '../../src/agent/tools/index.ts'
+import type { AgentEvent, AgentTool } from '../../src/agent/types.ts'
+import type { Tool } from '../../src/core/types.ts'
 import {
   lines,
   MODEL,

@@ -1,17 +1,14 @@
 // RunScript and CallTools in the agent: inner calls are permitted, reported and shown under their own names.
 import { expect, test } from 'vitest'
 import {
-  type AgentEvent,
-  type AgentTool,
-  createBatchTool,
   createPermissions,
-  createScriptTool,
   type PermissionAnswer,
   type PermissionQuestion,
   type PermissionRule,
-  type ToolRunner,
-} from '../../src/agent/index.ts'
-import type { Trace } from '../../src/core/index.ts'
+} from '../../src/agent/permissions/permissions.ts'
+import { createBatchTool, createScriptTool } from '../../src/agent/tools/index.ts'
+import type { AgentEvent, AgentTool, ToolRunner } from '../../src/agent/types.ts'
+import type { Trace } from '../../src/core/trace.ts'
 import { endOf, over, said, saying, shelfWith } from './support.ts'
 
 const note: AgentTool = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { loadSkills, skillFolders } from '../../src/agent/skills/index.ts'
+import { loadSkills, skillFolders } from '../../src/agent/skills/load.ts'
 import { runs } from '../support/runs.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'skills-'))

@@ -2,7 +2,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createSkills, type Skill } from '../../src/agent/skills/index.ts'
+import type { Skill } from '../../src/agent/skills/load.ts'
+import { createSkills } from '../../src/agent/skills/skills.ts'
 import { quietShelf } from '../support/talk.ts'
 
 const servers: Server[] = []

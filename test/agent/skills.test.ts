@@ -1,12 +1,8 @@
 // Skills: what is offered, found and run.
 import { describe, expect, test } from 'vitest'
-import type { AgentTool } from '../../src/agent/index.ts'
-import {
-  createSkills,
-  type Skill,
-  type SkillsOptions,
-  searchToolsAndSkills,
-} from '../../src/agent/skills/index.ts'
+import type { Skill } from '../../src/agent/skills/load.ts'
+import { createSkills, type SkillsOptions, searchToolsAndSkills } from '../../src/agent/skills/skills.ts'
+import type { AgentTool } from '../../src/agent/types.ts'
 import type { Message } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 

@@ -1,6 +1,7 @@
 // What the tests of the agent share: the offline model behind a real server, the official client, and ways to read.
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
+import { createAgent } from '../../src/agent/agent.ts'
 import type {
   Agent,
   AgentEvent,
@@ -8,15 +9,18 @@ import type {
   AgentTool,
   MessagesClient,
   ToolRunner,
-} from '../../src/agent/index.ts'
-import { createAgent } from '../../src/agent/index.ts'
-import type { Message, Tool, ToolUse } from '../../src/core/index.ts'
-import { createCollector } from '../../src/core/index.ts'
-import { validateRequest } from '../../src/core/oracle/index.ts'
+} from '../../src/agent/types.ts'
+import { validateRequest } from '../../src/core/oracle/validate.ts'
+import { createCollector } from '../../src/core/reply.ts'
+import type { Message, Tool, ToolUse } from '../../src/core/types.ts'
 import { createShelf, type Shelf, type ShelfOptions } from '../../src/index.ts'
-import type { MessagesGateway, RequestOutcome, Upstream } from '../../src/messages/index.ts'
-import { createMessagesMetrics, serveMessagesGateway } from '../../src/messages/index.ts'
-import { createScriptUpstream, type ObservedRequest, readScript } from '../../src/messages/upstream/index.ts'
+import type { MessagesGateway } from '../../src/messages/gateway.ts'
+import type { RequestOutcome } from '../../src/messages/request-outcome.ts'
+import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import type { Upstream } from '../../src/messages/types.ts'
+import { createScriptUpstream, type ObservedRequest } from '../../src/messages/upstream/script.ts'
+import { readScript } from '../../src/messages/upstream/script-file.ts'
 
 export const MODEL = 'claude-opus-4-5'
 export const SUMMARY = 'the talk so far in short'

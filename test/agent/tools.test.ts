@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { builtInCallKinds } from '../../src/agent/tools/index.ts'
-import { presentMessages } from '../../src/core/index.ts'
+import { presentMessages } from '../../src/core/present.ts'
 import { createShelf } from '../../src/index.ts'
 import { textIn } from './support.ts'
 import { newFolder, workplace } from './tools-support.ts'

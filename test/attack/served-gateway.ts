@@ -1,7 +1,7 @@
 // `toolshelf mcp --http` or `serve` in this process, as an operator starts it, and requests with the keys of its users.
 import { onTestFinished } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
-import { createKey } from '../../src/users/index.ts'
+import { createKey } from '../../src/users/keys.ts'
 import { until } from '../mcp/support/processes.ts'
 import { enter } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'

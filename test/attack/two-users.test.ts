@@ -8,24 +8,23 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { exportJWK, SignJWT } from 'jose'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createShelf } from '../../src/index.ts'
-import { createMcpGateway, gatewayShelfOptions } from '../../src/mcp/gateway/index.ts'
-import { createMcpHost } from '../../src/mcp/host/index.ts'
-import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
-import { createPersonalHosts } from '../../src/mcp/personal/index.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
-import { openCredentialStore, openKeyring } from '../../src/users/credentials/index.ts'
-import {
-  createKey,
-  createKeyAuthenticator,
-  createPeople,
-  createUsageMeter,
-  isRefusal,
-  openUserFile,
-  openUserStore,
-  type User,
-  type UserDirectory,
-} from '../../src/users/index.ts'
-import { createTokenAccess, readOAuthSettings } from '../../src/users/oauth/index.ts'
+import { createMcpGateway } from '../../src/mcp/gateway/gateway.ts'
+import { gatewayShelfOptions } from '../../src/mcp/gateway/shelf-options.ts'
+import { createMcpHost } from '../../src/mcp/host/host.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
+import { createPersonalHosts } from '../../src/mcp/personal/personal-hosts.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import { openCredentialStore, openKeyring } from '../../src/users/credentials/credential-store.ts'
+import type { UserDirectory } from '../../src/users/directory.ts'
+import { openUserFile } from '../../src/users/file-directory.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { createTokenAccess } from '../../src/users/oauth/access.ts'
+import { readOAuthSettings } from '../../src/users/oauth/settings.ts'
+import { createPeople } from '../../src/users/people.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import { isRefusal, type User } from '../../src/users/types.ts'
+import { createUsageMeter } from '../../src/users/usage.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { connectWith, textOf } from '../mcp/support/gateway.ts'
 import { until } from '../mcp/support/processes.ts'

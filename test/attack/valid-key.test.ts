@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { endpoints } from '../../src/inspector/index.ts'
+import { endpoints } from '../../src/inspector/api.ts'
 import { until } from '../mcp/support/processes.ts'
 import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'

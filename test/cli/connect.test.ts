@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { connectCommand } from '../../src/cli/connect.ts'
-import { readConfig } from '../../src/mcp/config/index.ts'
+import { readConfig } from '../../src/mcp/config/config.ts'
 
 let root = ''
 let own = ''

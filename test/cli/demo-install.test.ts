@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type InstallOptions, provideServers } from '../../src/cli/demo/index.ts'
+import { type InstallOptions, provideServers } from '../../src/cli/demo/install.ts'
 import { demoServers } from '../../src/cli/demo/servers.ts'
 import { newPlace } from '../terminal/support.ts'
 

@@ -10,9 +10,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { createDoctor, type DoctorSurroundings, doctorCommand } from '../../src/cli/doctor.ts'
 import { runCli } from '../../src/cli/main.ts'
-import type { McpHostOptions } from '../../src/mcp/host/index.ts'
-import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
-import { openPins, type Pins } from '../../src/mcp/pins/index.ts'
+import type { McpHostOptions } from '../../src/mcp/host/host.ts'
+import { openPins, type Pins } from '../../src/mcp/pins/pins.ts'
+import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-doctor-'))

@@ -4,17 +4,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
-import { openGatewayInspector } from '../../src/cli/gateway/index.ts'
+import { openGatewayInspector } from '../../src/cli/gateway/inspector.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
 import { runCli } from '../../src/cli/main.ts'
-import { createEventRing } from '../../src/inspector/events/index.ts'
-import { endpoints } from '../../src/inspector/index.ts'
-import {
-  createMessagesGateway,
-  createScriptUpstream,
-  readScript,
-  serveMessagesGateway,
-} from '../../src/messages/index.ts'
+import { endpoints } from '../../src/inspector/api.ts'
+import { createEventRing } from '../../src/inspector/events/ring.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
+import { readScript } from '../../src/messages/upstream/script-file.ts'
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openHttp } from '../mcp/support/gateway-http.ts'

@@ -2,7 +2,7 @@
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import type { ConfigIn } from '../../src/cli/demo/index.ts'
+import type { ConfigIn } from '../../src/cli/demo/servers.ts'
 import { demoServers } from '../../src/cli/demo/servers.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
 import { binary } from '../support/binary.ts'

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openUserRules } from '../../src/cli/user-files/index.ts'
-import type { LocalMachine } from '../../src/mcp/config/index.ts'
+import { openUserRules } from '../../src/cli/user-files/permission-file.ts'
+import type { LocalMachine } from '../../src/mcp/config/places.ts'
 import { runHere } from '../support/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 

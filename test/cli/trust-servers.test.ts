@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, readInput } from '../../src/cli/command.ts'
 import { createTrust } from '../../src/cli/trust.ts'
-import { thisMachine } from '../../src/mcp/config/index.ts'
-import type { ListedTool } from '../../src/mcp/index.ts'
-import { openPins } from '../../src/mcp/pins/index.ts'
+import { thisMachine } from '../../src/mcp/config/places.ts'
+import { openPins } from '../../src/mcp/pins/pins.ts'
+import type { ListedTool } from '../../src/mcp/types.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

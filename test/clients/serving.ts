@@ -1,13 +1,11 @@
 // `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
 // address.
 import { createInterface } from 'node:readline'
-import { openUpstream } from '../../src/cli/gateway/index.ts'
-import {
-  createMessagesGateway,
-  parseModeSetting,
-  serveMessagesGateway,
-  type UpstreamWire,
-} from '../../src/messages/index.ts'
+import { openUpstream } from '../../src/cli/gateway/upstreams.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../src/messages/plan.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import type { UpstreamWire } from '../../src/messages/types.ts'
 import { binary } from '../support/binary.ts'
 import type { Home } from './gateway.ts'
 import { startProcess } from './process.ts'

@@ -8,10 +8,11 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createPureShelf } from '../../src/core/index.ts'
-import { createMcpHost } from '../../src/mcp/host/index.ts'
-import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
-import { createOAuth, login } from '../../src/mcp/oauth/index.ts'
+import { createPureShelf } from '../../src/core/shelf.ts'
+import { createMcpHost } from '../../src/mcp/host/host.ts'
+import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
+import { login } from '../../src/mcp/oauth/login.ts'
+import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/types.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Context = {

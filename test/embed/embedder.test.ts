@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/index.ts'
+import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/embedder.ts'
 import { type FakeEngine, fakeEngine, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 type Setup = { embedder: Embedder; engine: FakeEngine; messages: string[]; folder: string }

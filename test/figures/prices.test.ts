@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Input } from '../../src/cli/command.ts'
 import { pricesIn } from '../../src/cli/prices.ts'
-import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/index.ts'
+import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/figures.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {

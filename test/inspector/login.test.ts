@@ -1,9 +1,10 @@
 // A login from the inspector's page, with a real authorization server on loopback and a browser that follows redirects.
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { endpoints } from '../../src/inspector/index.ts'
-import type { ServerConfig } from '../../src/mcp/index.ts'
-import { createOAuth, login } from '../../src/mcp/oauth/index.ts'
+import { endpoints } from '../../src/inspector/api.ts'
+import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
+import { login } from '../../src/mcp/oauth/login.ts'
+import type { ServerConfig } from '../../src/mcp/types.ts'
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openHost } from '../mcp/support/host.ts'

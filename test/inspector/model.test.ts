@@ -1,17 +1,10 @@
 // The inspector's model: events in any order become conversations, turns, working sets and costs.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  addEventFile,
-  compareTurns,
-  createEventModel,
-  createTextLines,
-  type EventModel,
-  type EventRecord,
-  spendingByDay,
-  toolUses,
-  totalSpending,
-} from '../../src/inspector/model/index.ts'
+import { compareTurns } from '../../src/inspector/model/compare.ts'
+import { addEventFile, createEventModel, type EventModel } from '../../src/inspector/model/event-model.ts'
+import { createTextLines, type EventRecord } from '../../src/inspector/model/records.ts'
+import { spendingByDay, toolUses, totalSpending } from '../../src/inspector/model/totals.ts'
 import { runs } from '../support/runs.ts'
 import { addChat, addPool, addServed, createRecorder, manyEvents, sampleEvents } from './support/events.ts'
 import { sampleTools } from './support/tools.ts'

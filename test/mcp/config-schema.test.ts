@@ -9,7 +9,7 @@ import {
   serverKeys,
   toolKeys,
 } from '../../src/mcp/config/keys.ts'
-import { validateInput } from '../../src/validate/index.ts'
+import { validateInput } from '../../src/validate/validate.ts'
 
 type Part = { properties: { [key: string]: { description?: string; default?: unknown; enum?: unknown[] } } }
 const schema = JSON.parse(

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/mcp/config/index.ts'
+import { readConfig } from '../../src/mcp/config/config.ts'
 import { runs } from '../support/runs.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-config-'))

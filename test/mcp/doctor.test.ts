@@ -1,16 +1,11 @@
 // The doctor's report and its views, on hand-made statuses.
 import { describe, expect, it } from 'vitest'
-import {
-  arrivalLine,
-  findingsOf,
-  makeReport,
-  progressLine,
-  type ReportOptions,
-  terminalView,
-} from '../../src/cli/doctor/index.ts'
+import { findingsOf } from '../../src/cli/doctor/findings.ts'
+import { makeReport, type ReportOptions } from '../../src/cli/doctor/report.ts'
+import { arrivalLine, progressLine, terminalView } from '../../src/cli/doctor/terminal.ts'
 import { estimateTokens } from '../../src/index.ts'
-import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/index.ts'
-import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
+import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/greeting.ts'
+import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
 

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { McpHost } from '../../src/mcp/index.ts'
+import type { McpHost } from '../../src/mcp/types.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
 import {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../../src/index.ts'
-import { openPins } from '../../src/mcp/pins/index.ts'
+import { openPins } from '../../src/mcp/pins/pins.ts'
 import { isThorough } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'

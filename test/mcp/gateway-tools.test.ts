@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { describe, expect, it } from 'vitest'
-import { openPins } from '../../src/mcp/pins/index.ts'
+import { openPins } from '../../src/mcp/pins/pins.ts'
 import type { Loose } from '../support/talk.ts'
 import { type Desk, eras, openDesk, openGateway, shareDesk, textOf, untilFound } from './support/gateway.ts'
 import { local } from './support/servers.ts'

@@ -1,6 +1,6 @@
 // Calls through the host: every kind of result, progress, cancellation, time-outs, and what servers ask in return.
 import { describe, expect, it } from 'vitest'
-import type { Progress, QuestionHandler } from '../../src/mcp/index.ts'
+import type { Progress, QuestionHandler } from '../../src/mcp/types.ts'
 import type { Loose } from '../support/talk.ts'
 import { type OpenOptions, openHost, shareHost, statusOf, textOf } from './support/host.ts'
 import { piped } from './support/piped.ts'

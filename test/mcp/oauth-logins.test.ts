@@ -4,16 +4,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
 import { listenForCallback } from '../../src/mcp/oauth/callback.ts'
-import {
-  type CredentialFile,
-  createOAuth,
-  defaultTokenFolder,
-  type LoginOptions,
-  login,
-  logout,
-} from '../../src/mcp/oauth/index.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
+import { type CredentialFile, defaultTokenFolder } from '../../src/mcp/oauth/credentials.ts'
+import { type LoginOptions, login } from '../../src/mcp/oauth/login.ts'
+import { logout } from '../../src/mcp/oauth/logout.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 import type { Loose } from '../support/talk.ts'
 import { type AuthOptions, browse, startAuthServer } from './support/auth-server.ts'
 import { temporaryFolder } from './support/folder.ts'

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openPins } from '../../src/mcp/pins/index.ts'
+import { openPins } from '../../src/mcp/pins/pins.ts'
 import { isThorough } from '../support/runs.ts'
 import { temporaryFolder } from './support/folder.ts'
 import {

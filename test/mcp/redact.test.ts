@@ -2,9 +2,9 @@
 // H8: what is configured appears in nothing that Toolshelf writes, literally or as JSON, URLs and base64 write it.
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { cleanText } from '../../src/lib/index.ts'
-import type { ServerConfig } from '../../src/mcp/index.ts'
+import { cleanText } from '../../src/lib/text.ts'
 import { createRedactor, createTextRedactor } from '../../src/mcp/redact/index.ts'
+import type { ServerConfig } from '../../src/mcp/types.ts'
 import { runs } from '../support/runs.ts'
 
 const local = (args: readonly string[], env: object = {}, variables: object = {}, command = 'npx') =>

@@ -1,14 +1,10 @@
 // A conversation that continues: each request costs what is new in it, and is the one that a new gateway would send.
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../src/lib/index.ts'
-import {
-  createMessagesGateway,
-  type MessagesRequest,
-  type Upstream,
-  type UpstreamWire,
-} from '../../src/messages/index.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
 import { createRequestReader } from '../../src/messages/server/read-request.ts'
-import { rankers } from '../../src/rankers/index.ts'
+import type { MessagesRequest, Upstream, UpstreamWire } from '../../src/messages/types.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 
 const TOOLS = Array.from({ length: 30 }, (_, number) => ({
   name: `mcp__files__tool_${number}`,

@@ -2,8 +2,10 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
-import { createMessagesGateway, parseModeSetting, serveMessagesGateway } from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../src/messages/plan.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 import {
   begin,
   closeAll,

@@ -1,9 +1,10 @@
 // The gateway when something goes wrong: upstreams that fail in every way, clients that leave, load and nonsense.
 import { Agent, type ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Rank } from '../../src/core/index.ts'
-import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
-import { rankers } from '../../src/rankers/index.ts'
+import type { Rank } from '../../src/core/calls/query.ts'
+import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
 import {
   ask,

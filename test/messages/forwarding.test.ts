@@ -2,7 +2,8 @@
 // connection, modes that are fixed for a key, and errors that name the key.
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createChatUpstream, createResponsesUpstream } from '../../src/messages/upstream/index.ts'
+import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
 import {
   ask,
   closeAll,

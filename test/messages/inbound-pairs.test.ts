@@ -1,12 +1,10 @@
 // Every API that clients speak in front of every upstream, in every mode: the official SDKs as clients, strict servers as
 // upstreams. A tool that waits on the shelf is found, called, and still loaded after a restart.
 import { describe, expect, test } from 'vitest'
-import {
-  createChatUpstream,
-  createMessagesUpstream,
-  createResponsesUpstream,
-  type Upstream,
-} from '../../src/messages/index.ts'
+import type { Upstream } from '../../src/messages/types.ts'
+import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
 import { isThorough } from '../support/runs.ts'
 import { always, play } from './script-talk.ts'
 import { expose, start, upstreamOf } from './support/gateways.ts'

@@ -1,8 +1,8 @@
 // A conversation as Codex sends it: tools in namespaces, freeform patches, hosted web search, stateless with encrypted
 // reasoning. Its tools wait on the shelf, are found, called by the names that Codex knows, and survive a restart.
 import { describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
-import type { ObservedRequest } from '../../src/messages/upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/json.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
 import { always, play } from './script-talk.ts'
 import { start } from './support/gateways.ts'
 

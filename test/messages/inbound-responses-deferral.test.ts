@@ -2,9 +2,9 @@
 // the client runs, and that of gateways.
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { type Fields, omitFields } from '../../src/lib/index.ts'
-import type { UpstreamWire } from '../../src/messages/index.ts'
-import type { ObservedRequest } from '../../src/messages/upstream/index.ts'
+import { type Fields, omitFields } from '../../src/lib/json.ts'
+import type { UpstreamWire } from '../../src/messages/types.ts'
+import type { ObservedRequest } from '../../src/messages/upstream/script.ts'
 import { always, play } from './script-talk.ts'
 import { start } from './support/gateways.ts'
 

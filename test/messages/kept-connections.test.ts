@@ -2,9 +2,10 @@
 import { createServer, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
-import { createMessagesGateway, serveMessagesGateway } from '../../src/messages/index.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
 import { fetchWhole } from '../../src/messages/upstream/http.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {

@@ -4,15 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { arrayBuffer, text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import {
-  createMessagesGateway,
-  createMessagesMetrics,
-  parseModeSetting,
-  type RequestRecord,
-  serveMessagesGateway,
-} from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
-import { rankers } from '../../src/rankers/index.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../src/messages/plan.ts'
+import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
+import { type RequestRecord, serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {

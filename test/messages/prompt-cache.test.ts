@@ -1,8 +1,8 @@
 // Clients of OpenAI's APIs get the prompt cache of Anthropic's without asking, as they do at OpenAI.
 import { expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/index.ts'
-import type { MessagesRequest } from '../../src/messages/index.ts'
-import { ANTHROPIC, withPromptCache } from '../../src/messages/upstream/index.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import type { MessagesRequest } from '../../src/messages/types.ts'
+import { ANTHROPIC, withPromptCache } from '../../src/messages/upstream/messages.ts'
 
 const tool = { name: 'read', input_schema: { type: 'object' } }
 const mark = { cache_control: { type: 'ephemeral' } }

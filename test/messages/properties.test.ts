@@ -2,17 +2,15 @@
 // nothing that was sent changes later without need.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  blocksOf,
-  extendsPrefix,
-  renderRequest,
-  visibleTools,
-  walkRequest,
-} from '../../src/core/oracle/index.ts'
-import type { Fields } from '../../src/lib/index.ts'
-import { CALL_TOOL, fieldsOf } from '../../src/lib/index.ts'
-import type { MessagesRequest } from '../../src/messages/index.ts'
-import { lower } from '../../src/messages/wire/index.ts'
+import { extendsPrefix } from '../../src/core/oracle/prefix.ts'
+import { renderRequest, visibleTools } from '../../src/core/oracle/render.ts'
+import { blocksOf } from '../../src/core/oracle/turns.ts'
+import { walkRequest } from '../../src/core/oracle/walk.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import { fieldsOf } from '../../src/lib/json.ts'
+import { CALL_TOOL } from '../../src/lib/names.ts'
+import type { MessagesRequest } from '../../src/messages/types.ts'
+import { lower } from '../../src/messages/wire/lower.ts'
 import { refusal } from '../oracle/requests.ts'
 import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'

@@ -3,13 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  createScriptUpstream,
-  loadScript,
-  OFFLINE_NOTE,
-  readScript,
-  ScriptError,
-} from '../../src/messages/upstream/index.ts'
+import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
+import { loadScript, readScript, ScriptError } from '../../src/messages/upstream/script-file.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
 import { deferred, tool } from '../oracle/requests.ts'
 import { ask, finding, talk } from './script-talk.ts'
 

@@ -1,9 +1,9 @@
 // The offline model and tools that it cannot see: it searches, loads, and never calls what is not in sight.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/index.ts'
-import type { MessagesRequest } from '../../src/messages/index.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
-import { callToolDefinition } from '../../src/messages/wire/index.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import type { MessagesRequest } from '../../src/messages/types.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { callToolDefinition } from '../../src/messages/wire/lower.ts'
 import {
   assistant,
   deferred,

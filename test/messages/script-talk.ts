@@ -1,14 +1,14 @@
 // A client that talks to the offline model: it runs calls, answers searches, and sends everything back.
 
-import { createCollector } from '../../src/core/index.ts'
-import type { Fields } from '../../src/lib/index.ts'
-import type { Headers, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/index.ts'
+import { createCollector } from '../../src/core/reply.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import type { Headers, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
 import {
   createScriptUpstream,
   type ObservedRequest,
-  readScript,
   type ScriptUpstreamOptions,
-} from '../../src/messages/upstream/index.ts'
+} from '../../src/messages/upstream/script.ts'
+import { readScript } from '../../src/messages/upstream/script-file.ts'
 import { reference, result } from '../oracle/requests.ts'
 
 export const call = (headers: Headers = {}) => ({ headers, signal: new AbortController().signal })

@@ -1,6 +1,7 @@
 // The offline model as an upstream: its steps, its stream, its refusals.
 import { describe, expect, test } from 'vitest'
-import { OFFLINE_NOTE, UpstreamError } from '../../src/messages/upstream/index.ts'
+import { UpstreamError } from '../../src/messages/upstream/http.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
 import { assistant, deferred, reference, result, text, tool, use, user } from '../oracle/requests.ts'
 import {
   always,

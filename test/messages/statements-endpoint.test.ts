@@ -1,8 +1,8 @@
 // Statements 33 to 35 through the gateway: what a coding agent expects of the address that it is pointed at.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/index.ts'
-import type { StreamEvent, Upstream } from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import type { StreamEvent, Upstream } from '../../src/messages/types.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
 import { deferred, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import {

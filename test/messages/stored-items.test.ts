@@ -1,8 +1,8 @@
 // References to items of earlier replies, as the AI SDK sends them by default: those of this gateway and this key are
 // resolved, all others refused with what to do.
 import { expect, test } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
-import type { MessagesRequest } from '../../src/messages/index.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
+import type { MessagesRequest } from '../../src/messages/types.ts'
 import { always, play } from './script-talk.ts'
 import { start } from './support/gateways.ts'
 

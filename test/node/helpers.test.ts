@@ -18,29 +18,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createShelf } from '../../src/index.ts'
+import { checkKeyLength } from '../../src/node/access.ts'
+import { readBoundedFile } from '../../src/node/bounded-file.ts'
 import {
   capabilitiesFromFile,
   capabilitiesFromUrl,
   keepCapabilitiesFresh,
-} from '../../src/node/capabilities/index.ts'
-import {
-  answerNode,
-  checkKeyLength,
-  close,
-  createLimiter,
-  createSlots,
-  createYieldBySize,
-  isSecret,
-  JsonFile,
-  listen,
-  lockFile,
-  networkOf,
-  readBoundedFile,
-  replaceFile,
-  seconds,
-  startTimer,
-  withTimeout,
-} from '../../src/node/index.ts'
+} from '../../src/node/capabilities/source.ts'
+import { lockFile } from '../../src/node/file-lock.ts'
+import { answerNode, close, isSecret, listen, networkOf } from '../../src/node/http.ts'
+import { JsonFile, replaceFile } from '../../src/node/json-file.ts'
+import { createLimiter } from '../../src/node/limiter.ts'
+import { createSlots } from '../../src/node/slots.ts'
+import { startTimer } from '../../src/node/timer.ts'
+import { seconds, withTimeout } from '../../src/node/with-timeout.ts'
+import { createYieldBySize } from '../../src/node/yield-by-size.ts'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-node-'))

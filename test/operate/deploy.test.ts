@@ -71,9 +71,10 @@ describe('the image', () => {
 
 /** A gateway without servers, in this process. */
 async function connectless() {
-  const { createMessagesGateway, createScriptUpstream, readScript, serveMessagesGateway } = await import(
-    '../../src/messages/index.ts'
-  )
+  const { createMessagesGateway } = await import('../../src/messages/gateway.ts')
+  const { createScriptUpstream } = await import('../../src/messages/upstream/script.ts')
+  const { readScript } = await import('../../src/messages/upstream/script-file.ts')
+  const { serveMessagesGateway } = await import('../../src/messages/server/server.ts')
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })

@@ -1,12 +1,9 @@
 // The Messages gateway as a service: readiness, metrics, and the time that balancers get to notice its end.
 import { expect, it, onTestFinished } from 'vitest'
-import {
-  createMessagesGateway,
-  createScriptUpstream,
-  type MessagesHttpOptions,
-  readScript,
-  serveMessagesGateway,
-} from '../../src/messages/index.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { type MessagesHttpOptions, serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
+import { readScript } from '../../src/messages/upstream/script-file.ts'
 import { problemsIn } from './support/prometheus.ts'
 
 async function start(options: Partial<MessagesHttpOptions> = {}) {

@@ -1,8 +1,8 @@
 // Readiness, reloads and the addresses of clients, without a server.
 import type { IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createClientNetwork } from '../../src/node/index.ts'
-import { createReadiness, createReloads } from '../../src/operate/index.ts'
+import { createClientNetwork } from '../../src/node/client-network.ts'
+import { createReadiness, createReloads } from '../../src/operate/service.ts'
 
 describe('readiness', () => {
   it('names the failing parts without details', async () => {

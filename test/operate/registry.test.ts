@@ -1,9 +1,10 @@
 // Counters, gauges and histograms, and the page that Prometheus reads.
 import { expect, it } from 'vitest'
-import { createMcpMetrics } from '../../src/mcp/gateway/index.ts'
-import { createMessagesMetrics } from '../../src/messages/index.ts'
-import { createMetricRegistry, meterStore, watchProcess } from '../../src/operate/index.ts'
-import { createMemoryStore, StoreError } from '../../src/store/index.ts'
+import { createMcpMetrics } from '../../src/mcp/gateway/mcp-metrics.ts'
+import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
+import { createMetricRegistry, meterStore, watchProcess } from '../../src/operate/metrics.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { StoreError } from '../../src/store/types.ts'
 import { problemsIn } from './support/prometheus.ts'
 
 const table = {

@@ -5,14 +5,12 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
-import {
-  createMessagesGateway,
-  createScriptUpstream,
-  readScript,
-  serveMessagesGateway,
-} from '../../src/messages/index.ts'
-import { openTlsFiles, type TlsFiles } from '../../src/operate/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
+import { readScript } from '../../src/messages/upstream/script-file.ts'
+import { openTlsFiles, type TlsFiles } from '../../src/operate/service.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openGateway } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'

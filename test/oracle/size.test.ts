@@ -1,13 +1,8 @@
 // The length of what the model reads, which agrees with what `renderRequest` shows and builds none of it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  hasCacheMarks,
-  MEDIA_CHARACTERS,
-  readingOf,
-  renderRequest,
-  visibleTools,
-} from '../../src/core/oracle/index.ts'
+import { renderRequest, visibleTools } from '../../src/core/oracle/render.ts'
+import { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from '../../src/core/oracle/size.ts'
 import { runs } from '../support/runs.ts'
 import {
   assistant,

@@ -1,6 +1,6 @@
 // Clients of the sessionless protocol at several replicas: a question that one asks is answered at another.
 import { expect, it } from 'vitest'
-import { createMemoryStore } from '../../src/store/index.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { local } from '../mcp/support/servers.ts'

@@ -1,7 +1,11 @@
 // Replicas on real a server of Redis, each with a connection of its own.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openStateStore, type StateStore } from '../../src/store/index.ts'
-import { createKey, createKeyAuthenticator, createUsageMeter, openUserStore } from '../../src/users/index.ts'
+import { openStateStore } from '../../src/store/open.ts'
+import type { StateStore } from '../../src/store/types.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import { createUsageMeter } from '../../src/users/usage.ts'
 import { defaultAnswer, everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'

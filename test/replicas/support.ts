@@ -1,9 +1,10 @@
 // Several gateways in this process that share a store, behind a balancer.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
-import type { ServerConfig } from '../../src/mcp/index.ts'
-import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
+import type { ServerConfig } from '../../src/mcp/types.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import type { StateStore } from '../../src/store/types.ts'
 import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 

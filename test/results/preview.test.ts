@@ -1,7 +1,7 @@
 // Previews of long results: by their kind, within their limit, unable to steer or hide.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { previewOf } from '../../src/core/index.ts'
+import { previewOf } from '../../src/core/results/results.ts'
 import { anyText } from '../support/any-text.ts'
 import { runs } from '../support/runs.ts'
 

@@ -1,11 +1,8 @@
 // Malicious scripts: each ends, harms nothing outside of its sandbox, and tells the model what to do.
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  type CallForScript,
-  createScriptRunner,
-  remarkAbout,
-  type ScriptLimits,
-} from '../../src/sandbox/index.ts'
+import { createScriptRunner } from '../../src/sandbox/runner.ts'
+import { remarkAbout } from '../../src/sandbox/script-tool.ts'
+import type { CallForScript, ScriptLimits } from '../../src/sandbox/types.ts'
 import { isThorough } from '../support/runs.ts'
 
 /** What the tools of a host do; the sandbox sees nothing but the answers. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Entry, writeTable } from '../../scripts/bridge/table.ts'
-import { type Bridge, createBridge } from '../../src/search/index.ts'
+import { type Bridge, createBridge } from '../../src/search/languages/translate.ts'
 import { anyText } from '../support/any-text.ts'
 import { runs } from '../support/runs.ts'
 

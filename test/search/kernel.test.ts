@@ -3,8 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createDense } from '../../src/search/index.ts'
-import { KERNEL } from '../../src/search/meaning/meaning.ts'
+import { createDense, KERNEL } from '../../src/search/meaning/meaning.ts'
 import { runs } from '../support/runs.ts'
 
 const vector = (dimensions: number) =>

@@ -1,9 +1,10 @@
 // S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Embedder } from '../../src/embed/index.ts'
+import type { Embedder } from '../../src/embed/embedder.ts'
 import { type RankerName, rankers } from '../../src/index.ts'
 import { createModelRank } from '../../src/rankers/model-rank.ts'
-import { createHybrid, type EvaluationQuery, evaluate } from '../../src/search/index.ts'
+import { type EvaluationQuery, evaluate } from '../../src/search/evaluate.ts'
+import { createHybrid } from '../../src/search/hybrid.ts'
 import { type ForeignCatalogue, foreignCatalogues } from './foreign-catalogues.ts'
 import { toolsOf } from './tools.ts'
 

@@ -1,9 +1,11 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classicRank } from '../../src/core/index.ts'
+import { classicRank } from '../../src/core/calls/query.ts'
 import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { explainHits, findWithScores, rankers, scorePartLabel } from '../../src/rankers/index.ts'
-import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
+import { explainHits, findWithScores, scorePartLabel } from '../../src/rankers/explained-search.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
+import { SearchInputError } from '../../src/search/input-error.ts'
+import { bm25, lexical } from '../../src/search/lexical-rankers.ts'
 import { office, toolsOf } from './tools.ts'
 
 const { regex } = rankers

@@ -1,6 +1,6 @@
 // One search for tools and skills: what fits is named with what to do, and nothing else.
 import { describe, expect, it } from 'vitest'
-import { createSkills } from '../../src/agent/skills/index.ts'
+import { createSkills } from '../../src/agent/skills/skills.ts'
 import type { ShelfOptions } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 

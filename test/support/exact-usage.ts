@@ -1,9 +1,9 @@
 // An upstream whose usage is counted exactly, by characters, so that figures can be compared to the token.
 
-import { readingOf } from '../../src/core/oracle/index.ts'
-import type { Fields } from '../../src/lib/index.ts'
-import { fieldsOf } from '../../src/lib/index.ts'
-import type { MessagesRequest, StreamEvent, Upstream } from '../../src/messages/index.ts'
+import { readingOf } from '../../src/core/oracle/size.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import { fieldsOf } from '../../src/lib/json.ts'
+import type { MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
 
 export type Count = (request: MessagesRequest) => Fields
 

@@ -1,8 +1,9 @@
 // What a host may and may not write with a history, which cannot be sent by mistake. Nothing here runs: `tsc` checks it
 // (npm run typecheck), and an `@ts-expect-error` without an error is one.
 import type Anthropic from '@anthropic-ai/sdk'
-import { presentMessages, SEARCH_TOOL } from '../../src/core/index.ts'
+import { presentMessages } from '../../src/core/present.ts'
 import type { History, Shelf } from '../../src/index.ts'
+import { SEARCH_TOOL } from '../../src/lib/names.ts'
 
 type MessageParam = Anthropic.MessageParam
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@redis/client'
-import { watchdog } from '../../src/node/index.ts'
+import { watchdog } from '../../src/node/watchdog.ts'
 
 /** A server of a test. What was started here can also be killed, started again and paused. */
 export type StoreServer = {

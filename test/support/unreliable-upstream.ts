@@ -1,10 +1,10 @@
 // An upstream that refuses, breaks off and caches as a test says, and records what it billed for each reply that it began.
 import { once } from 'node:events'
 import fc from 'fast-check'
-import { readingOf } from '../../src/core/oracle/index.ts'
-import type { Fields } from '../../src/lib/index.ts'
-import { fieldsOf } from '../../src/lib/index.ts'
-import type { StreamEvent, Upstream, UpstreamCall } from '../../src/messages/index.ts'
+import { readingOf } from '../../src/core/oracle/size.ts'
+import type { Fields } from '../../src/lib/json.ts'
+import { fieldsOf } from '../../src/lib/json.ts'
+import type { StreamEvent, Upstream, UpstreamCall } from '../../src/messages/types.ts'
 import { OUTPUT } from './exact-usage.ts'
 
 /** What becomes of a sampling. One that waits has begun to answer, and ends only when the client leaves. */

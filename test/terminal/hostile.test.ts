@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
 import { itemLines } from '../../src/cli/chat/items.ts'
 import { plainText } from '../../src/cli/chat/styled.ts'
-import { eventsOf } from '../../src/core/index.ts'
+import { eventsOf } from '../../src/core/reply.ts'
 import { sizeOf } from '../support/runs.ts'
 import { keys, newPlace, noTerminal, open, openHere, shareScreen } from './support.ts'
 

@@ -1,33 +1,35 @@
 // Text on a screen: widths, rows, bars, tables, numbers, and what strangers wrote.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
-  beginningOf,
   colour,
   columnsOf,
   count,
   counted,
   createPen,
   duration,
-  endOf,
-  firstRows,
   fit,
-  harmless,
   harmlessData,
-  lastRows,
   linesOf,
   padEnd,
   padStart,
   percent,
   printable,
   printableLine,
+  wrap,
+} from '../../src/terminal/pen.ts'
+import {
+  beginningOf,
+  endOf,
+  firstRows,
+  harmless,
+  lastRows,
   rowsOf,
   table,
   usable,
   visible,
   widthOf,
-  wrap,
   wrapLines,
-} from '../../src/terminal/index.ts'
+} from '../../src/terminal/table.ts'
 
 describe('columns', () => {
   it.each([

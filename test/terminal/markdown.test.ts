@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { markdownLines } from '../../src/cli/chat/markdown.ts'
 import { brokenSpans, type Looks, plainText, type StyledLine } from '../../src/cli/chat/styled.ts'
-import { columnsOf } from '../../src/terminal/index.ts'
+import { columnsOf } from '../../src/terminal/pen.ts'
 import { runs } from '../support/runs.ts'
 import { type HereSize, newPlace, noTerminal, open, openHere } from './support.ts'
 

@@ -1,7 +1,7 @@
 // Finished parts of a turn scroll away while the turn continues: nothing twice, nothing lost, in order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AgentEvent } from '../../src/agent/index.ts'
+import type { AgentEvent } from '../../src/agent/types.ts'
 import { type Item, itemLines } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
 import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'

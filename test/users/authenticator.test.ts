@@ -3,15 +3,14 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
-import {
-  createKey,
-  createKeyAuthenticator,
-  openUserFile,
-  openUserStore,
-  type Profile,
-  type UserDirectory,
-} from '../../src/users/index.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { type StateStore, StoreError } from '../../src/store/types.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import type { UserDirectory } from '../../src/users/directory.ts'
+import { openUserFile } from '../../src/users/file-directory.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import type { Profile } from '../../src/users/types.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,8 +1,13 @@
 // Credentials of users: encrypted under a key from the environment, bound to their user and server, and rotated.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
-import { openCredentialStore, openKeyring, removeUserCredentials } from '../../src/users/credentials/index.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import type { StateStore } from '../../src/store/types.ts'
+import {
+  openCredentialStore,
+  openKeyring,
+  removeUserCredentials,
+} from '../../src/users/credentials/credential-store.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 

@@ -4,8 +4,8 @@ import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as si
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Profile } from '../../src/users/index.ts'
-import { createTokenAccess, type TokenAccessOptions } from '../../src/users/oauth/index.ts'
+import { createTokenAccess, type TokenAccessOptions } from '../../src/users/oauth/access.ts'
+import type { Profile } from '../../src/users/types.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { profileOf } from './support.ts'
 

@@ -5,13 +5,11 @@ import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
 import { gatewayUsersIn } from '../../src/cli/options.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
-import {
-  createReplaceableAuthenticator,
-  openUserFile,
-  openUserStore,
-  type User,
-} from '../../src/users/index.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { openUserFile } from '../../src/users/file-directory.ts'
+import { createReplaceableAuthenticator } from '../../src/users/replaceable-authenticator.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import type { User } from '../../src/users/types.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { until } from '../mcp/support/processes.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -89,7 +87,7 @@ test.skipIf(!redis)(
     write(oauth)
     const { out } = await run()
     expect(out).toBe('Imported 1 profile, 0 users, the OAuth settings and 0 keys into the redis store.\n')
-    const { openStateStore } = await import('../../src/store/index.ts')
+    const { openStateStore } = await import('../../src/store/open.ts')
     const store = await openStateStore(url)
     const first = await open(['--users'], store)
     expect(first.issuers()).toEqual([issuer('one')])

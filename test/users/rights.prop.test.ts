@@ -3,7 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { AccessRules, Profile } from '../../src/users/index.ts'
+import type { AccessRules, Profile } from '../../src/users/types.ts'
 import { openGateway, textOf } from '../mcp/support/gateway.ts'
 import { runs, seedOr } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'

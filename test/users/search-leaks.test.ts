@@ -2,7 +2,8 @@
 // the process has just searched them for others.
 import { expect, test } from 'vitest'
 import { createShelf, type Shelf, type Tool } from '../../src/index.ts'
-import { explainHits, rankers } from '../../src/rankers/index.ts'
+import { explainHits } from '../../src/rankers/explained-search.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({
   name,

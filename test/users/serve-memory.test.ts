@@ -1,19 +1,18 @@
 // `serve` remembers for its clients what their APIs cannot send back. Whoever repeats another user's conversation, word by
 // word and with a key of their own, gets nothing of it.
 import { expect, onTestFinished, test } from 'vitest'
-import type { ConversationStart, Trace } from '../../src/core/index.ts'
-import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
-import {
-  createMessagesGateway,
-  type MessagesRequest,
-  parseModeSetting,
-  type StreamEvent,
-  serveMessagesGateway,
-  type Upstream,
-} from '../../src/messages/index.ts'
-import { rankers } from '../../src/rankers/index.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
-import { createKey, createKeyAuthenticator, openUserStore } from '../../src/users/index.ts'
+import type { Trace } from '../../src/core/trace.ts'
+import type { ConversationStart } from '../../src/core/trace-conversation.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/json.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../src/messages/plan.ts'
+import { serveMessagesGateway } from '../../src/messages/server/server.ts'
+import type { MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
+import { rankers } from '../../src/rankers/rankers.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
 import { profileOf } from './support.ts'
 
 const TOOLS = Array.from({ length: 12 }, (_, number) => ({

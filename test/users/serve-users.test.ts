@@ -3,22 +3,17 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Trace } from '../../src/core/index.ts'
-import {
-  createMessagesGateway,
-  parseModeSetting,
-  type RequestRecord,
-  serveMessagesGateway,
-} from '../../src/messages/index.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
-import {
-  createKey,
-  createKeyAuthenticator,
-  createUsageMeter,
-  openUserStore,
-  type Profile,
-} from '../../src/users/index.ts'
+import type { Trace } from '../../src/core/trace.ts'
+import { createMessagesGateway } from '../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../src/messages/plan.ts'
+import { type RequestRecord, serveMessagesGateway } from '../../src/messages/server/server.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import type { Profile } from '../../src/users/types.ts'
+import { createUsageMeter } from '../../src/users/usage.ts'
 import { until } from '../mcp/support/processes.ts'
 import type { Loose } from '../support/talk.ts'
 import { profileOf } from './support.ts'

@@ -2,9 +2,9 @@
 import { createServer } from 'node:http'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod/v4'
-import type { ServerConfig } from '../../src/mcp/index.ts'
-import { answerNode, close, listen } from '../../src/node/index.ts'
-import type { Profile } from '../../src/users/index.ts'
+import type { ServerConfig } from '../../src/mcp/types.ts'
+import { answerNode, close, listen } from '../../src/node/http.ts'
+import type { Profile } from '../../src/users/types.ts'
 import { defaults } from '../mcp/support/servers.ts'
 
 export type CatalogueServer = {

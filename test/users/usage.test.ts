@@ -1,13 +1,9 @@
 // Limits in fixed windows: exact over replicas, and without a store access where there is no limit.
 import { expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
-import {
-  type AccessRefusal,
-  type BegunUse,
-  createUsageMeter,
-  type UsageLimits,
-  type User,
-} from '../../src/users/index.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import { type StateStore, StoreError } from '../../src/store/types.ts'
+import type { AccessRefusal, UsageLimits, User } from '../../src/users/types.ts'
+import { type BegunUse, createUsageMeter } from '../../src/users/usage.ts'
 import { profileOf } from './support.ts'
 
 const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, uid: id, profile: profileOf({ limits }) })

@@ -1,14 +1,13 @@
 // A gateway over HTTP with two servers, and users with a key each.
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import type { Trace } from '../../src/core/index.ts'
-import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
-import {
-  createKey,
-  createKeyAuthenticator,
-  createUsageMeter,
-  openUserStore,
-  type Profile,
-} from '../../src/users/index.ts'
+import type { Trace } from '../../src/core/trace.ts'
+import { createMemoryStore } from '../../src/store/memory.ts'
+import type { StateStore } from '../../src/store/types.ts'
+import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
+import { createKey } from '../../src/users/keys.ts'
+import { openUserStore } from '../../src/users/store-directory.ts'
+import type { Profile } from '../../src/users/types.ts'
+import { createUsageMeter } from '../../src/users/usage.ts'
 import type { AtEnd, OpenOptions } from '../mcp/support/gateway.ts'
 import { openHttp } from '../mcp/support/gateway-http.ts'
 import { type CatalogueServer, profileOf, startCatalogue } from './support.ts'

@@ -1,5 +1,5 @@
 // Compares the addresses of Fetch calls with rules: by origin and path, as servers understand them.
-import { matchesAny } from '../../lib/index.ts'
+import { matchesAny } from '../../lib/names.ts'
 
 /** An address: as it is, and what a server may make of it. */
 export type Address = {

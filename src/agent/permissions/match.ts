@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { RE2JS } from 're2js'
-import { matchesAny, matchesTool, slugOf, splitToolName, type ToolPattern } from '../../lib/index.ts'
+import { matchesAny, matchesTool, slugOf, splitToolName, type ToolPattern } from '../../lib/names.ts'
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
 import { globExpression } from '../tools/index.ts'
 import { type Address, coversAddress, namesAddress } from './address.ts'

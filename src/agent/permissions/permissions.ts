@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import { fieldsOf, textOf } from '../../lib/index.ts'
+import { fieldsOf, textOf } from '../../lib/json.ts'
 import { accessTo } from '../accesses.ts'
 import { shellPath } from '../tools/index.ts'
 import type { PermissionCheck, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'

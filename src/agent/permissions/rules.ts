@@ -2,14 +2,14 @@
 // Implements H3, H7.
 import {
   closestNames,
-  errorMessage,
   MCP_PREFIX,
   matchesAny,
   matchesServer,
   readServerPattern,
   readToolPattern,
   type ToolPattern,
-} from '../../lib/index.ts'
+} from '../../lib/names.ts'
+import { errorMessage } from '../../lib/text.ts'
 
 /** What a rule does with a call that it matches. */
 export type RuleEffect = 'allow' | 'ask' | 'deny'

@@ -1,6 +1,6 @@
 // Reads shell lines of which every shell makes the same: one program with plain words. Only these can be compared with
 // rules; everything else is for a person to decide. Pure.
-import { matchesAny } from '../../lib/index.ts'
+import { matchesAny } from '../../lib/names.ts'
 
 /** A plain simple command. */
 export type PlainCommand = {

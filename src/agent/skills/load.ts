@@ -5,8 +5,9 @@ import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parse } from 'yaml'
-import { cut, type Fields, fieldsOf, isFields, oneLine, textOf } from '../../lib/index.ts'
-import { readBoundedFile } from '../../node/index.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../lib/json.ts'
+import { cut, oneLine } from '../../lib/text.ts'
+import { readBoundedFile } from '../../node/bounded-file.ts'
 
 /** Instructions for a kind of task. */
 export type Skill = {

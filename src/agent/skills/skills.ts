@@ -1,21 +1,22 @@
 // Offers skills to the model: searches them, lists them, and loads one for DiscoverSkills and Skill (U2, U3).
 // Implements U2, U3.
 
-import { cleanQuery } from '../../core/calls/index.ts'
-import { reminder } from '../../core/history/index.ts'
-import type { Content, FindRelated, Message, PoolTool, Rank, Shelf } from '../../core/index.ts'
-import { blocksOf } from '../../core/oracle/index.ts'
-import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'
-import { proxiedFetch } from '../../node/index.ts'
-import { rankers } from '../../rankers/index.ts'
-import {
-  createRelatedSearch,
-  FILLER_WORDS,
-  poolTools,
-  type RelatedEntry,
-  STOP_WORDS,
-  splitWords,
-} from '../../search/index.ts'
+import type { FindRelated } from '../../core/calls/answer.ts'
+import type { Content } from '../../core/calls/calls.ts'
+import type { Rank } from '../../core/calls/query.ts'
+import { cleanQuery } from '../../core/calls/query.ts'
+import { reminder } from '../../core/history/notes.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { Message, PoolTool } from '../../core/types.ts'
+import { textOf } from '../../lib/json.ts'
+import { closestNames } from '../../lib/names.ts'
+import { cut, oneLine } from '../../lib/text.ts'
+import { proxiedFetch } from '../../node/proxied-fetch.ts'
+import { rankers } from '../../rankers/rankers.ts'
+import { poolTools } from '../../search/evaluate.ts'
+import { createRelatedSearch, type RelatedEntry } from '../../search/related.ts'
+import { FILLER_WORDS, STOP_WORDS, splitWords } from '../../search/words/words.ts'
 import type { AgentTool } from '../types.ts'
 import { type Notify, remoteSkills, type Skill, type SkillDiscovery, type UsedSkill } from './load.ts'
 

@@ -16,8 +16,9 @@ import {
 } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { RE2JS } from 're2js'
-import type { Content } from '../../core/index.ts'
-import { closestNames, fileChange } from '../../lib/index.ts'
+import type { Content } from '../../core/calls/calls.ts'
+import { fileChange } from '../../lib/diff.ts'
+import { closestNames } from '../../lib/names.ts'
 import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
 

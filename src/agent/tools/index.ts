@@ -1,7 +1,7 @@
 // The agent's built-in tools. Rarely needed ones are deferred until the model searches for them.
 import { resolve } from 'node:path'
-import { type CallKind, describeReads, describeSearches } from '../../core/index.ts'
-import { proxiedFetch } from '../../node/index.ts'
+import { type CallKind, describeReads, describeSearches } from '../../core/present.ts'
+import { proxiedFetch } from '../../node/proxied-fetch.ts'
 import type { AgentTool } from '../types.ts'
 import { createFiles, editTool, moveTool, readTool, removeTool, writeTool } from './files.ts'
 import { bashTool, fetchTool } from './programs.ts'

@@ -4,28 +4,21 @@ import { existsSync } from 'node:fs'
 import {
   BATCH_TOOL,
   type BatchCall,
-  type Block,
   batchContent,
   type Content,
   callToolsTool,
   readBatch,
   runBatch,
-  type Shelf,
-  type ToolResult,
-  type ToolUse,
-} from '../../core/index.ts'
-import { blocksOf } from '../../core/oracle/index.ts'
-import { MCP_PREFIX, readableText, splitToolName } from '../../lib/index.ts'
-import { spawnGuarded, watchdog } from '../../node/index.ts'
-import {
-  createScriptRunner,
-  remarkAbout,
-  runScriptTool,
-  SCRIPT_TOOL,
-  type ScriptLimits,
-  toolAt,
-  valueOfText,
-} from '../../sandbox/index.ts'
+} from '../../core/calls/calls.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { Block, ToolResult, ToolUse } from '../../core/types.ts'
+import { MCP_PREFIX, splitToolName } from '../../lib/names.ts'
+import { readableText } from '../../lib/text.ts'
+import { spawnGuarded, watchdog } from '../../node/watchdog.ts'
+import { createScriptRunner } from '../../sandbox/runner.ts'
+import { remarkAbout, runScriptTool, SCRIPT_TOOL, toolAt, valueOfText } from '../../sandbox/script-tool.ts'
+import type { ScriptLimits } from '../../sandbox/types.ts'
 import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
 import { imageBlock } from './files.ts'
 

@@ -1,7 +1,8 @@
 // A chat with an agent: turns, commands and questions. The view only renders its state. Independent of a terminal.
 
-import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
-import type { PriceTable } from '../../core/figures/index.ts'
+import type { PermissionAnswer, PermissionQuestion } from '../../agent/permissions/permissions.ts'
+import type { AgentEvent } from '../../agent/types.ts'
+import type { PriceTable } from '../../core/figures/figures.ts'
 import type { AgentSession } from '../session.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'

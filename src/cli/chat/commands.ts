@@ -1,6 +1,6 @@
 // Implements the slash commands. Each returns lines to show, and changes the session through its interface.
-import { preloadedIn } from '../../agent/index.ts'
-import { foldHistory } from '../../core/index.ts'
+import { preloadedIn } from '../../agent/preload.ts'
+import { foldHistory } from '../../core/history/fold.ts'
 import { didYouMean } from '../command.ts'
 import type { AgentSession } from '../session.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'

@@ -1,15 +1,11 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
-import type { Agent } from '../../agent/index.ts'
-import {
-  allDefinitionTokens,
-  estimateTokens,
-  type MessageLike,
-  type Shelf,
-  type ShelvedResult,
-  tokensFor,
-} from '../../core/index.ts'
-import { renderRequest } from '../../core/oracle/index.ts'
-import { cut } from '../../lib/index.ts'
+import type { Agent } from '../../agent/types.ts'
+import { renderRequest } from '../../core/oracle/render.ts'
+import type { ShelvedResult } from '../../core/results/results.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import { allDefinitionTokens, estimateTokens, tokensFor } from '../../core/tokens.ts'
+import type { MessageLike } from '../../core/types.ts'
+import { cut } from '../../lib/text.ts'
 
 /** A row of the report. */
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }

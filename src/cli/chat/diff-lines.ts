@@ -1,6 +1,6 @@
 // Renders the change of a file as coloured lines.
-import type { DiffLine, FileChange } from '../../agent/index.ts'
-import { visible } from '../../terminal/index.ts'
+import type { DiffLine, FileChange } from '../../lib/diff.ts'
+import { visible } from '../../terminal/table.ts'
 import type { StyledLine } from './styled.ts'
 
 const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; readonly color: string } } = {

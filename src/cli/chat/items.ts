@@ -1,5 +1,6 @@
 // Renders chat items as styled lines.
-import { columnsOf, harmless } from '../../terminal/index.ts'
+import { columnsOf } from '../../terminal/pen.ts'
+import { harmless } from '../../terminal/table.ts'
 import { markdownLines } from './markdown.ts'
 import { type Looks, lastLines, type StyledLine } from './styled.ts'
 

@@ -1,5 +1,5 @@
 // Renders a model's Markdown as styled lines. Keeps line breaks, and drops no meaningful text.
-import { columnsOf } from '../../terminal/index.ts'
+import { columnsOf } from '../../terminal/pen.ts'
 import { spansOf } from './inline.ts'
 import { EDGE, plainText, type Span, type StyledLine } from './styled.ts'
 

@@ -1,11 +1,15 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 // Implements P1, P2.
-import { type FileChange, SCRIPT_TOOL } from '../../agent/index.ts'
+
 import { builtInCallKinds } from '../../agent/tools/index.ts'
-import type { Message, ToolUse } from '../../core/index.ts'
-import { BATCH_TOOL, presentMessages, SEARCH_TOOL } from '../../core/index.ts'
-import { fieldsOf } from '../../lib/index.ts'
-import { visible } from '../../terminal/index.ts'
+import { BATCH_TOOL } from '../../core/calls/calls.ts'
+import { presentMessages } from '../../core/present.ts'
+import type { Message, ToolUse } from '../../core/types.ts'
+import type { FileChange } from '../../lib/diff.ts'
+import { fieldsOf } from '../../lib/json.ts'
+import { SEARCH_TOOL } from '../../lib/names.ts'
+import { SCRIPT_TOOL } from '../../sandbox/script-tool.ts'
+import { visible } from '../../terminal/table.ts'
 import { callText, shorten, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'

@@ -1,6 +1,6 @@
 // `/permissions`: shows and changes the rules of this session.
-import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
-import { parseRule } from '../../agent/permissions/index.ts'
+import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/permissions/permissions.ts'
+import { parseRule } from '../../agent/permissions/rules.ts'
 import type { AgentSession } from '../session.ts'
 import { type OutputLine, withLabel } from './output-line.ts'
 

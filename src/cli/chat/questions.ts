@@ -1,7 +1,8 @@
 // Asks the user about calls one at a time, in order of arrival; an answer may apply to later calls, too.
-import type { PermissionAnswer, PermissionQuestion, ScriptPlan } from '../../agent/index.ts'
-import type { ToolUse } from '../../core/index.ts'
-import { visible } from '../../terminal/index.ts'
+import type { PermissionAnswer, PermissionQuestion } from '../../agent/permissions/permissions.ts'
+import type { ScriptPlan } from '../../agent/types.ts'
+import type { ToolUse } from '../../core/types.ts'
+import { visible } from '../../terminal/table.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import { plainText, type StyledLine } from './styled.ts'
 

@@ -1,6 +1,6 @@
 // Reports the state of the servers in a chat, and the session that it resumes.
-import type { Message } from '../../core/index.ts'
-import type { McpHost, ServerStatus } from '../../mcp/index.ts'
+import type { Message } from '../../core/types.ts'
+import type { McpHost, ServerStatus } from '../../mcp/types.ts'
 import { wordsOf } from '../sessions.ts'
 import type { Item } from './items.ts'
 import { type OutputLine, withLabel } from './output-line.ts'

@@ -1,7 +1,7 @@
 // `/sessions`: lists the conversations of this folder, and how to resume each.
 import { resolve } from 'node:path'
 import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
-import { resumeOptions, sessionFiles } from '../user-files/index.ts'
+import { resumeOptions, sessionFiles } from '../user-files/session-files.ts'
 
 const MAX_SHOWN = 10
 const MAX_WORDS_LENGTH = 48

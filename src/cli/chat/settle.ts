@@ -1,6 +1,6 @@
 // Finds the part of a turn that will not change any more and can scroll away.
 
-import { harmless } from '../../terminal/index.ts'
+import { harmless } from '../../terminal/table.ts'
 import type { Item } from './items.ts'
 import { closedLines } from './markdown.ts'
 import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'

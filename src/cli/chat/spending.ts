@@ -1,7 +1,9 @@
 // Adds up what a chat has spent: in the running turn, and in all of them.
-import { type AgentEvent, type AgentMeter, createAgentMeter } from '../../agent/index.ts'
-import type { PriceTable } from '../../core/figures/index.ts'
-import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts'
+
+import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
+import type { AgentEvent } from '../../agent/types.ts'
+import type { PriceTable } from '../../core/figures/figures.ts'
+import { addFigures, type Figures, noFigures } from '../../core/figures/figures.ts'
 import type { AgentSession } from '../session.ts'
 import type { Status } from './status.ts'
 

@@ -1,9 +1,9 @@
 // The status line of a chat: the model, how full its context window is, and what tool search saved.
 
-import type { Figures } from '../../core/figures/index.ts'
-import { dollars } from '../../core/figures/index.ts'
-import { cut } from '../../lib/index.ts'
-import { columnsOf } from '../../terminal/index.ts'
+import type { Figures } from '../../core/figures/figures.ts'
+import { dollars } from '../../core/figures/figures.ts'
+import { cut } from '../../lib/text.ts'
+import { columnsOf } from '../../terminal/pen.ts'
 
 /** What the status line shows. */
 export type Status = {

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // Draws styled lines with Ink; consecutive lines of the same layout are drawn as one.
 import { Box, Text } from 'ink'
-import { colour } from '../../terminal/index.ts'
+import { colour } from '../../terminal/pen.ts'
 import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
 
 type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }

@@ -1,5 +1,7 @@
 // Styled lines: what a screen draws, how many rows they take, and the part of their end that fits.
-import { beginningOf, columnsOf, endOf, rowStarts, rowsOf, usable, widthOf } from '../../terminal/index.ts'
+
+import { columnsOf, rowStarts } from '../../terminal/pen.ts'
+import { beginningOf, endOf, rowsOf, usable, widthOf } from '../../terminal/table.ts'
 
 /** How text is styled. */
 export type Looks = {

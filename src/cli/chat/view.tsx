@@ -2,7 +2,8 @@
 // The terminal view: finished items scroll away above; current activity and the input line stay below.
 import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { colour, firstRows, harmless, lastRows, visible } from '../../terminal/index.ts'
+import { colour } from '../../terminal/pen.ts'
+import { firstRows, harmless, lastRows, visible } from '../../terminal/table.ts'
 import type { ScreenStreams } from '../command.ts'
 import type { Chat } from './chat.ts'
 import type { ChatState } from './chat-state.ts'

@@ -4,28 +4,18 @@ import { dirname, join, resolve } from 'node:path'
 import {
   type ApplyPlan,
   type ClientChange,
-  type ConnectPlan,
-  commitWrites,
-  type FileWrite,
-  isReportable,
-  openJournal,
-  type PlannedServer,
   planApply,
-  planConnect,
   type Snapshot,
   takeSnapshot,
-  type WriteOutcome,
-} from '../../connect/index.ts'
-import { toJson } from '../../lib/index.ts'
-import {
-  addServers,
-  configPlaces,
-  existingFiles,
-  type LocalMachine,
-  ownConfigFile,
-} from '../../mcp/config/index.ts'
-import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
-import { printable } from '../../terminal/index.ts'
+} from '../../connect/apply.ts'
+import { commitWrites, type WriteOutcome } from '../../connect/commit.ts'
+import { type FileWrite, openJournal } from '../../connect/journal.ts'
+import { type ConnectPlan, isReportable, type PlannedServer, planConnect } from '../../connect/plan.ts'
+import { toJson } from '../../lib/json.ts'
+import { configPlaces, existingFiles, type LocalMachine, ownConfigFile } from '../../mcp/config/places.ts'
+import { addServers } from '../../mcp/config/write.ts'
+import type { ConfigProblem, ServerConfig } from '../../mcp/types.ts'
+import { printable } from '../../terminal/pen.ts'
 import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { changedLines } from './diff.ts'
 import {

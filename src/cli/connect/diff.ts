@@ -1,10 +1,10 @@
 // Renders a change of a client's file as removed and added lines, with secrets hidden. Shows only the part with the
 // servers.
-import { fileChange } from '../../agent/index.ts'
-import type { MovedPart } from '../../mcp/config/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
+import { fileChange } from '../../lib/diff.ts'
+import type { MovedPart } from '../../mcp/config/move.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
-import { fit } from '../../terminal/index.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { fit } from '../../terminal/pen.ts'
 
 const MAX_LINES = 80
 const MAX_COLUMNS = 200

@@ -1,10 +1,10 @@
 // Says how servers differ that share a name or look the same in the table of `toolshelf connect`; secrets stay hidden.
 import { isDeepStrictEqual } from 'node:util'
-import type { PlannedServer } from '../../connect/index.ts'
-import { describeTransport } from '../../mcp/config/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
+import type { PlannedServer } from '../../connect/plan.ts'
+import { describeTransport } from '../../mcp/config/describe.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
-import { fit } from '../../terminal/index.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { fit } from '../../terminal/pen.ts'
 
 const MAX_COLUMNS = 200
 

@@ -1,19 +1,15 @@
 // Plans what `toolshelf connect` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import { type ConnectPlace, type ConnectPlan, isReportable, planConnect } from '../../connect/index.ts'
-import {
-  type ConfigPlace,
-  configPlaces,
-  describeTransport,
-  existingFiles,
-  type LocalMachine,
-  serverNames,
-} from '../../mcp/config/index.ts'
-import { readBoundedFile } from '../../node/index.ts'
-import { printable, table } from '../../terminal/index.ts'
+import { type ConnectPlace, type ConnectPlan, isReportable, planConnect } from '../../connect/plan.ts'
+import { describeTransport } from '../../mcp/config/describe.ts'
+import { type ConfigPlace, configPlaces, existingFiles, type LocalMachine } from '../../mcp/config/places.ts'
+import { serverNames } from '../../mcp/config/write.ts'
+import { readBoundedFile } from '../../node/bounded-file.ts'
+import { printable } from '../../terminal/pen.ts'
+import { table } from '../../terminal/table.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import type { Project } from '../trust/index.ts'
+import type { Project } from '../trust/project.ts'
 import { differencesIn } from './differences.ts'
 
 /** The target file as it is now. */

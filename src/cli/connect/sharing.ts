@@ -1,5 +1,6 @@
 // Says which servers a client will see once `toolshelf connect --apply` has changed it: all of one file, not only its own.
-import type { ClientChange, PlannedServer } from '../../connect/index.ts'
+import type { ClientChange } from '../../connect/apply.ts'
+import type { PlannedServer } from '../../connect/plan.ts'
 import type { ConnectTarget } from './plan.ts'
 
 /** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */

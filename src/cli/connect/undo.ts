@@ -1,21 +1,20 @@
 // `toolshelf connect --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
 import { basename, resolve } from 'node:path'
+import { ChangedMeanwhile, putBack, readCurrent } from '../../connect/commit.ts'
 import {
   type ApplyRecord,
-  ChangedMeanwhile,
   contentHash,
   type Journal,
   openJournal,
-  planUndo,
-  putBack,
   type RecordedFile,
-  readCurrent,
-  type UndoPlan,
-} from '../../connect/index.ts'
-import { toJson } from '../../lib/index.ts'
-import { keepReferences, type LocalMachine, readEntries, readServer } from '../../mcp/config/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
-import { printable } from '../../terminal/index.ts'
+} from '../../connect/journal.ts'
+import { planUndo, type UndoPlan } from '../../connect/undo.ts'
+import { toJson } from '../../lib/json.ts'
+import { readEntries } from '../../mcp/config/config.ts'
+import type { LocalMachine } from '../../mcp/config/places.ts'
+import { keepReferences, readServer } from '../../mcp/config/server.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { printable } from '../../terminal/pen.ts'
 import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'

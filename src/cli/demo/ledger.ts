@@ -1,7 +1,8 @@
 // Records what each turn of the demo cost with Toolshelf and would have cost without, from the requests actually sent.
 
-import type { AgentEvent, TokenUsage } from '../../agent/index.ts'
-import { type AgentMeter, createAgentMeter, isPreload } from '../../agent/index.ts'
+import { type AgentMeter, createAgentMeter } from '../../agent/meter.ts'
+import { isPreload } from '../../agent/preload.ts'
+import type { AgentEvent, TokenUsage } from '../../agent/types.ts'
 import {
   addFigures,
   type BilledTokens,
@@ -9,9 +10,13 @@ import {
   noFigures,
   type PriceTable,
   priceOf,
-} from '../../core/figures/index.ts'
-import { allDefinitionTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
-import { extendsPrefix, type PromptSegment, renderRequest } from '../../core/oracle/index.ts'
+} from '../../core/figures/figures.ts'
+import { extendsPrefix } from '../../core/oracle/prefix.ts'
+import { renderRequest } from '../../core/oracle/render.ts'
+import type { PromptSegment } from '../../core/oracle/walk.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import { allDefinitionTokens } from '../../core/tokens.ts'
+import { SEARCH_TOOL } from '../../lib/names.ts'
 
 /** The cost of one turn. */
 export type LedgerTurn = Figures & {

@@ -1,9 +1,10 @@
 // Measures one long result of a real server with and without the shelf: a log, of which the model needs the error.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { estimateTokens, type ToolResult } from '../../core/index.ts'
+import { estimateTokens } from '../../core/tokens.ts'
+import type { ToolResult } from '../../core/types.ts'
 import { createShelf } from '../../index.ts'
-import type { McpHost } from '../../mcp/index.ts'
+import type { McpHost } from '../../mcp/types.ts'
 
 /** What one long result costs. */
 export type LongResultFigures = {

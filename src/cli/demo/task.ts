@@ -1,7 +1,7 @@
 // The demo's messages, and the script that answers instead of a model. The tools that it calls are real.
 import { join } from 'node:path'
-import type { ModelScript } from '../../messages/upstream/index.ts'
-import { readScript } from '../../messages/upstream/index.ts'
+import type { ModelScript } from '../../messages/upstream/script-file.ts'
+import { readScript } from '../../messages/upstream/script-file.ts'
 
 /** The user's messages. */
 export const DEMO_PROMPTS: readonly string[] = [

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic */
 // Renders the demo in a terminal: the conversation, and next to it the cost with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
-import { colour, createPen } from '../../terminal/index.ts'
+import { colour, createPen } from '../../terminal/pen.ts'
 import { foldedLine, type ScreenStreams } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
 import { finalWords, heading, plainLines, stripOfflineNote } from './plain.ts'

@@ -1,7 +1,7 @@
 // Derives findings from a report: what is wrong or could be better, and what to do about it.
-import { dollars } from '../../core/figures/index.ts'
-import { lastLinesWithError } from '../../mcp/protocol/index.ts'
-import { count, counted, linesOf } from '../../terminal/index.ts'
+import { dollars } from '../../core/figures/figures.ts'
+import { lastLinesWithError } from '../../mcp/protocol/protocol.ts'
+import { count, counted, linesOf } from '../../terminal/pen.ts'
 import { groupBy, type Report, type ReportedProblem, type ServerReport } from './report.ts'
 
 /** How serious a finding is. */

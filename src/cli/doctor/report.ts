@@ -9,30 +9,27 @@ import {
   type PriceTable,
   priceOf,
   prices as shippedPrices,
-} from '../../core/figures/index.ts'
-import { availableList } from '../../core/history/index.ts'
-import {
-  CHARACTERS_PER_TOKEN,
-  createPureShelf,
-  definitionTokens,
-  estimateTokens,
-  mcpName,
-  resolveOptions,
-  type Shelf,
-  type Tool,
-} from '../../core/index.ts'
-import { searchTool } from '../../core/wire/index.ts'
-import { MCP_PREFIX } from '../../lib/index.ts'
-import { type GatewaySettings, idleRules } from '../../mcp/config/index.ts'
+} from '../../core/figures/figures.ts'
+import { availableList } from '../../core/history/announce.ts'
+import { resolveOptions } from '../../core/options.ts'
+import { createPureShelf, type Shelf } from '../../core/shelf.ts'
+import { CHARACTERS_PER_TOKEN, definitionTokens, estimateTokens } from '../../core/tokens.ts'
+import { mcpName } from '../../core/tools/names.ts'
+import type { Tool } from '../../core/types.ts'
+import { searchTool } from '../../core/wire/wire.ts'
+import { MCP_PREFIX } from '../../lib/names.ts'
+import type { GatewaySettings } from '../../mcp/config/keys.ts'
+import { idleRules } from '../../mcp/config/rules.ts'
 import {
   gatewayCallTool,
   gatewaySearchTool,
   joinInstructions,
   type OwnTool,
-} from '../../mcp/greeting/index.ts'
-import { refuseMarks, toShelvedTool } from '../../mcp/host/index.ts'
-import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../../mcp/index.ts'
-import { count, counted } from '../../terminal/index.ts'
+} from '../../mcp/greeting/greeting.ts'
+import { refuseMarks } from '../../mcp/host/always-load.ts'
+import { toShelvedTool } from '../../mcp/host/publisher.ts'
+import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../../mcp/types.ts'
+import { count, counted } from '../../terminal/pen.ts'
 
 /** The doctor's report. */
 export type Report = {

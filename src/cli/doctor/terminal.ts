@@ -1,6 +1,6 @@
 // Renders for a terminal: the progress while servers start, and the report with what to do.
-import { dollars } from '../../core/figures/index.ts'
-import type { ServerStatus } from '../../mcp/index.ts'
+import { dollars } from '../../core/figures/figures.ts'
+import type { ServerStatus } from '../../mcp/types.ts'
 import {
   columnsOf,
   count,
@@ -15,7 +15,7 @@ import {
   percent,
   printableLine,
   wrap,
-} from '../../terminal/index.ts'
+} from '../../terminal/pen.ts'
 import { type Finding, findingsOf, type Level } from './findings.ts'
 import type { Projection, Report, ServerReport, Total } from './report.ts'
 

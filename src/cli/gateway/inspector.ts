@@ -1,9 +1,10 @@
 // Opens the inspector for a command: its code and page are loaded at the first request.
 import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
-import type { EventFeed } from '../../inspector/events/index.ts'
-import type { Inspector, InspectorOptions } from '../../inspector/index.ts'
-import { INSPECTOR_PATH, type InspectorHandler } from '../../node/index.ts'
+import type { EventFeed } from '../../inspector/events/files.ts'
+import type { Inspector } from '../../inspector/server/handler.ts'
+import type { InspectorOptions } from '../../inspector/server/types.ts'
+import { INSPECTOR_PATH, type InspectorHandler } from '../../node/http.ts'
 import type { Audit } from '../audit.ts'
 import { version } from '../version.ts'
 
@@ -31,7 +32,8 @@ export function openInspector({ audit, ...options }: OpenInspectorOptions): Open
   const key = randomBytes(24).toString('base64url')
   let inspector: Promise<Inspector> | undefined
   const load = async () => {
-    const { createInspector, loadPage } = await import('../../inspector/index.ts')
+    const { createInspector } = await import('../../inspector/server/handler.ts')
+    const { loadPage } = await import('../../inspector/server/page.ts')
     return createInspector({
       ...options,
       version: version(),

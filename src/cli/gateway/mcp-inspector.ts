@@ -1,11 +1,11 @@
 // The inspector of `toolshelf mcp --http`: shows the events of the gateway, and its servers as the reader's clients see them.
-import type { EventFeed } from '../../inspector/events/index.ts'
-import type { InspectedServers } from '../../inspector/index.ts'
-import { thisMachine } from '../../mcp/config/index.ts'
-import type { McpGateway } from '../../mcp/gateway/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
+import type { EventFeed } from '../../inspector/events/files.ts'
+import type { InspectedServers } from '../../inspector/server/types.ts'
+import { thisMachine } from '../../mcp/config/places.ts'
+import type { McpGateway } from '../../mcp/gateway/gateway.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
 import type { Audit } from '../audit.ts'
-import { editableFiles } from '../servers/index.ts'
+import { editableFiles } from '../servers/own-servers.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
 /** Options of `openMcpInspector`. */

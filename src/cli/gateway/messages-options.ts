@@ -1,12 +1,8 @@
 // The options of `toolshelf serve` that count for an agent of its own too: the upstream, and how tools are handled.
 
-import {
-  type MessagesGatewayOptions,
-  type ModeSetting,
-  parseModeSetting,
-  type UpstreamWire,
-  wires,
-} from '../../messages/index.ts'
+import type { MessagesGatewayOptions } from '../../messages/gateway.ts'
+import { type ModeSetting, parseModeSetting } from '../../messages/plan.ts'
+import { type UpstreamWire, wires } from '../../messages/types.ts'
 import { type Command, type Input, UsageError, windowIn } from '../command.ts'
 import { pricesIn, pricesOption } from '../prices.ts'
 import { openUpstream } from './upstreams.ts'

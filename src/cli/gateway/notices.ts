@@ -1,6 +1,6 @@
 // Shows the operator what happens to the servers, each event once.
-import { idleRules } from '../../mcp/config/index.ts'
-import type { McpHost, ServerStatus } from '../../mcp/index.ts'
+import { idleRules } from '../../mcp/config/rules.ts'
+import type { McpHost, ServerStatus } from '../../mcp/types.ts'
 
 /** Reports failed servers, and rules that match no tool. */
 export function reportServerChanges(host: McpHost, notify: (message: string) => void): void {

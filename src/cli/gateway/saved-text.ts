@@ -1,8 +1,8 @@
 // Says what requests saved or cost more, for the log of `serve` and its last words after an agent.
 import { STATUS_CODES } from 'node:http'
-import { addFigures, dollars, type Figures } from '../../core/figures/index.ts'
-import type { RequestRecord } from '../../messages/index.ts'
-import { count, counted, percent, printableLine } from '../../terminal/index.ts'
+import { addFigures, dollars, type Figures } from '../../core/figures/figures.ts'
+import type { RequestRecord } from '../../messages/server/server.ts'
+import { count, counted, percent, printableLine } from '../../terminal/pen.ts'
 
 /** For a line of the log. */
 export function savedInLog(figures: Figures): string {

@@ -1,13 +1,10 @@
 // Parses `--upstream`: a URL and its API format, with the credentials from the environment.
-import type { Environment } from '../../lib/index.ts'
-import type { Upstream, UpstreamWire } from '../../messages/index.ts'
-import {
-  ANTHROPIC,
-  createChatUpstream,
-  createMessagesUpstream,
-  createResponsesUpstream,
-  createScriptUpstream,
-} from '../../messages/upstream/index.ts'
+import type { Environment } from '../../lib/objects.ts'
+import type { Upstream, UpstreamWire } from '../../messages/types.ts'
+import { createChatUpstream } from '../../messages/upstream/chat.ts'
+import { ANTHROPIC, createMessagesUpstream } from '../../messages/upstream/messages.ts'
+import { createResponsesUpstream } from '../../messages/upstream/responses.ts'
+import { createScriptUpstream } from '../../messages/upstream/script.ts'
 import { CommandError, UsageError } from '../command.ts'
 import { readScriptNamed } from '../script-option.ts'
 

@@ -2,8 +2,8 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type LoadedConfig, readConfig } from '../../mcp/config/index.ts'
-import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
+import { type LoadedConfig, readConfig } from '../../mcp/config/config.ts'
+import type { ConfigProblem, ServerConfig } from '../../mcp/types.ts'
 
 /** Options of `watchConfig`. */
 export type ConfigWatchOptions = {

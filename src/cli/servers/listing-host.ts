@@ -1,8 +1,8 @@
 // Starts servers once to list their definitions and store them in the cache, so that the gateway's first search knows
 // all of them.
-import { createPureShelf } from '../../core/index.ts'
-import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
-import type { McpHost, ServerConfig } from '../../mcp/index.ts'
+import { createPureShelf } from '../../core/shelf.ts'
+import { createMcpHost, type McpHostOptions } from '../../mcp/host/host.ts'
+import type { McpHost, ServerConfig } from '../../mcp/types.ts'
 import { version } from '../version.ts'
 import { pinsHint, withStoredLogins } from './start.ts'
 

@@ -2,10 +2,10 @@
 
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { configPlaces, type LocalMachine, ownConfigFile, userConfigFiles } from '../../mcp/config/index.ts'
-import { JsonFile } from '../../node/index.ts'
+import { configPlaces, type LocalMachine, ownConfigFile, userConfigFiles } from '../../mcp/config/places.ts'
+import { JsonFile } from '../../node/json-file.ts'
 import { CommandError, type Input, type Option } from '../command.ts'
-import { type ConnectTarget, mendable, readTarget } from '../connect/index.ts'
+import { type ConnectTarget, mendable, readTarget } from '../connect/plan.ts'
 
 /** The option that names another file than the user's own. */
 export const fileOption: { readonly config: Option } = {

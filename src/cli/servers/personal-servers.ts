@@ -1,12 +1,17 @@
 // Servers for which each user has credentials of their own: which they are, and what opens them.
-import type { ServerConfig } from '../../mcp/index.ts'
+
 import {
   createPersonalHosts,
   type PersonalHosts,
   type PersonalHostsOptions,
-} from '../../mcp/personal/index.ts'
-import type { StateStore } from '../../store/index.ts'
-import { type CredentialStore, openCredentialStore, openKeyring } from '../../users/credentials/index.ts'
+} from '../../mcp/personal/personal-hosts.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import type { StateStore } from '../../store/types.ts'
+import {
+  type CredentialStore,
+  openCredentialStore,
+  openKeyring,
+} from '../../users/credentials/credential-store.ts'
 import { CommandError } from '../command.ts'
 
 type PersonalParts = {

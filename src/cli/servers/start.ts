@@ -1,25 +1,24 @@
 // The servers that a command starts: which ones, what is said if there are none or if some are late, and their logins.
 
 import { join } from 'node:path'
+import { type LoadedConfig, readConfig, readEntries } from '../../mcp/config/config.ts'
+import type { ServerEntry } from '../../mcp/config/formats.ts'
 import {
   configPlaces,
   existingFiles,
-  keepReferences,
-  type LoadedConfig,
   type LocalMachine,
   ownConfigFile,
-  readConfig,
-  readEntries,
-  readServer,
-  type ServerEntry,
   userConfigFiles,
-} from '../../mcp/config/index.ts'
-import type { ConfigProblem, McpHost, ServerConfig } from '../../mcp/index.ts'
-import type { StateStore } from '../../store/index.ts'
-import { visible } from '../../terminal/index.ts'
+} from '../../mcp/config/places.ts'
+import { keepReferences, readServer } from '../../mcp/config/server.ts'
+import type { ConfigProblem, McpHost, ServerConfig } from '../../mcp/types.ts'
+import type { StateStore } from '../../store/types.ts'
+import { visible } from '../../terminal/table.ts'
 import { CommandError } from '../command.ts'
-import type { UntrustedServer } from '../doctor/index.ts'
-import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
+import type { UntrustedServer } from '../doctor/report.ts'
+import { isTrusted } from '../trust/decide.ts'
+import { trustStore } from '../trust/open.ts'
+import { type Project, readProject } from '../trust/project.ts'
 
 /** The servers that a command may start, and those that it may not. */
 export type ServersToStart = {

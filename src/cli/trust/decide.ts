@@ -1,6 +1,6 @@
 // Decides whether a folder's files are used: by an earlier decision, by a flag, or by asking the user.
 // Implements H7.
-import { visible } from '../../terminal/index.ts'
+import { visible } from '../../terminal/table.ts'
 import { type Project, withoutContent } from './project.ts'
 import { dayOf, pagesOf, questionText, type ScreenSize, summaryOf } from './question.ts'
 import { decidedNow, isProjectDecided, type TrustRecord, type TrustStore } from './store.ts'

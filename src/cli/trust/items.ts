@@ -2,14 +2,16 @@
 // unexpanded, for the user who decides about it.
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import type { PermissionRule } from '../../agent/index.ts'
-import { isWithin } from '../../agent/index.ts'
-import { parseRule, READ_ONLY } from '../../agent/permissions/index.ts'
-import type { SkillFile } from '../../agent/skills/index.ts'
-import { readSkillText } from '../../agent/skills/index.ts'
-import { matchesServer, slugOf } from '../../lib/index.ts'
-import type { FileEntries, LocalMachine } from '../../mcp/config/index.ts'
-import { describeTransport, keepReferences, readServer } from '../../mcp/config/index.ts'
+import { isWithin } from '../../agent/accesses.ts'
+import type { PermissionRule } from '../../agent/permissions/permissions.ts'
+import { parseRule, READ_ONLY } from '../../agent/permissions/rules.ts'
+import type { SkillFile } from '../../agent/skills/load.ts'
+import { readSkillText } from '../../agent/skills/load.ts'
+import { matchesServer, slugOf } from '../../lib/names.ts'
+import type { FileEntries } from '../../mcp/config/config.ts'
+import { describeTransport } from '../../mcp/config/describe.ts'
+import type { LocalMachine } from '../../mcp/config/places.ts'
+import { keepReferences, readServer } from '../../mcp/config/server.ts'
 
 /** One effect of a file of the folder. */
 export type TrustItem = {

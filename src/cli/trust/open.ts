@@ -2,9 +2,9 @@
 // trusts them.
 // Implements H7.
 import { join, resolve } from 'node:path'
-import { type LocalMachine, thisMachine } from '../../mcp/config/index.ts'
+import { type LocalMachine, thisMachine } from '../../mcp/config/places.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
-import { dataFolder } from '../user-files/index.ts'
+import { dataFolder } from '../user-files/session-files.ts'
 import { decideTrust } from './decide.ts'
 import { type Project, type ProjectParts, readProject, troublesOf } from './project.ts'
 import type { ScreenSize } from './question.ts'

@@ -2,19 +2,15 @@
 // Implements H7.
 import { realpath } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
-import type { PermissionRule } from '../../agent/index.ts'
-import { READ_ONLY } from '../../agent/permissions/index.ts'
-import { projectSkillFolders, readSkillFiles, type SkillFile } from '../../agent/skills/index.ts'
-import { fieldsOf } from '../../lib/index.ts'
-import {
-  type ConfigText,
-  type LocalMachine,
-  projectConfigFiles,
-  readEntries,
-} from '../../mcp/config/index.ts'
-import type { ConfigProblem } from '../../mcp/index.ts'
-import { readBoundedFile } from '../../node/index.ts'
-import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
+import type { PermissionRule } from '../../agent/permissions/permissions.ts'
+import { READ_ONLY } from '../../agent/permissions/rules.ts'
+import { projectSkillFolders, readSkillFiles, type SkillFile } from '../../agent/skills/load.ts'
+import { fieldsOf } from '../../lib/json.ts'
+import { type ConfigText, readEntries } from '../../mcp/config/config.ts'
+import { type LocalMachine, projectConfigFiles } from '../../mcp/config/places.ts'
+import type { ConfigProblem } from '../../mcp/types.ts'
+import { readBoundedFile } from '../../node/bounded-file.ts'
+import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/permission-file.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
 /** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */

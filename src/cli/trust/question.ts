@@ -1,6 +1,7 @@
 // Writes the question whether to trust a folder: everything that is new, in full, a screen at a time.
 // Implements H7.
-import { counted, visible, wrapLines } from '../../terminal/index.ts'
+import { counted } from '../../terminal/pen.ts'
+import { visible, wrapLines } from '../../terminal/table.ts'
 import { hashOf, type TrustItem } from './items.ts'
 import type { Project } from './project.ts'
 import { type Decided, type KnownItem, knownItem } from './store.ts'

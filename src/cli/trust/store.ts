@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { JsonFile } from '../../node/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import { JsonFile } from '../../node/json-file.ts'
 import { hashOf, type TrustItem } from './items.ts'
 import type { Project } from './project.ts'
 

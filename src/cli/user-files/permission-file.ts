@@ -1,12 +1,12 @@
 // Reads and writes permission rules on disk: the user's own, global and per folder, and those that a folder contains.
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
-import { parseRule, trustsAnnotations } from '../../agent/permissions/index.ts'
-import { fieldsOf, isFields } from '../../lib/index.ts'
-import { type LocalMachine, ownConfigFile } from '../../mcp/config/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
-import { JsonFile } from '../../node/index.ts'
+import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/permissions/permissions.ts'
+import { parseRule, trustsAnnotations } from '../../agent/permissions/rules.ts'
+import { fieldsOf, isFields } from '../../lib/json.ts'
+import { type LocalMachine, ownConfigFile } from '../../mcp/config/places.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { JsonFile } from '../../node/json-file.ts'
 
 /** Where a folder keeps rules for everyone who works in it. */
 export const PROJECT_RULES = join('.toolshelf', 'permissions.json')

@@ -1,17 +1,22 @@
 // Answers a search call: waits for servers that still connect, searches, and tells what was found, what is missing and which
 // skills fit.
 // Implements S1, S8, S12, S13, S16, S17.
-import { aboutChanges, oneLine, splitName } from '../../lib/index.ts'
-import { capabilityOf, isConnecting, wireInUse } from '../gate/index.ts'
-import { refuse, searchNote, textResult } from '../history/index.ts'
+
+import { splitName } from '../../lib/names.ts'
+import { aboutChanges, oneLine } from '../../lib/text.ts'
+import { capabilityOf } from '../gate/capabilities.ts'
+import { isConnecting, wireInUse } from '../gate/gate.ts'
+import { refuse, searchNote, textResult } from '../history/notes.ts'
 import type { Settings, Timer } from '../options.ts'
-import { keepFound } from '../request/index.ts'
+import { keepFound } from '../request/request.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
-import { compactDefinition, fitTools, partitionTools } from '../tools/index.ts'
+import { compactDefinition } from '../tools/compact.ts'
+import { fitTools } from '../tools/fit.ts'
+import { partitionTools } from '../tools/policy.ts'
 import type { Trace, TraceListener } from '../trace.ts'
 import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from '../types.ts'
-import { makeWire, selectIt, type Wire } from '../wire/index.ts'
+import { makeWire, selectIt, type Wire } from '../wire/wire.ts'
 import {
   byExactName,
   cleanQuery,

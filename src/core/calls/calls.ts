@@ -1,27 +1,20 @@
 // Checks and runs calls of the model, alone and in batches; cleans their results, puts long ones on the shelf, and reports
 // each as an event.
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
-import {
-  closestNames,
-  errorMessage,
-  type Fields,
-  fieldsOf,
-  isFields,
-  jsonLength,
-  listOf,
-  misnamesArguments,
-  oneLine,
-  textOf,
-  toJson,
-} from '../../lib/index.ts'
+
+import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from '../../lib/json.ts'
+import { closestNames, misnamesArguments } from '../../lib/names.ts'
+import { errorMessage, oneLine } from '../../lib/text.ts'
 import { silencePromise } from '../attempt.ts'
-import { isConnecting } from '../gate/index.ts'
-import { isBlock, messageBlocks, refuse, textBlock, textResult } from '../history/index.ts'
+import { isConnecting } from '../gate/gate.ts'
+import { isBlock, messageBlocks, refuse, textBlock, textResult } from '../history/notes.ts'
 import type { Settings } from '../options.ts'
-import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
-import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/index.ts'
+import { checkResultItem } from '../oracle/checks/content.ts'
+import { imageTypeOf } from '../oracle/checks/media.ts'
+import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/results.ts'
 import type { Conversation, Host, State } from '../state.ts'
-import { partitionTools, withOwnNames } from '../tools/index.ts'
+import { withOwnNames } from '../tools/definition.ts'
+import { partitionTools } from '../tools/policy.ts'
 import type { Trace, TraceListener } from '../trace.ts'
 import type {
   Block,
@@ -36,7 +29,7 @@ import type {
   ToolUse,
   Validate,
 } from '../types.ts'
-import type { Wire } from '../wire/index.ts'
+import type { Wire } from '../wire/wire.ts'
 import { searchWire } from './answer.ts'
 
 /** The call that an event is about. */

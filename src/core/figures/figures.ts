@@ -1,8 +1,11 @@
 // Computes what was saved: each figure's definition, prices as data, and the request without tool search.
-import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, quote, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { quote } from '../../lib/text.ts'
 import { ShelfError } from '../errors.ts'
-import { isDeferralNote } from '../history/index.ts'
-import { blocksOf, isChange, mayChangeView, referencesIn } from '../oracle/index.ts'
+import { isDeferralNote } from '../history/notes.ts'
+import { isChange, mayChangeView, referencesIn } from '../oracle/references.ts'
+import { blocksOf } from '../oracle/turns.ts'
 import { CHARACTERS_PER_TOKEN } from '../tokens.ts'
 
 /** Dollars per million tokens. */

@@ -3,7 +3,7 @@
 // URL).
 // Implements G1, G3, Q4.
 
-import { quote } from '../../lib/index.ts'
+import { quote } from '../../lib/text.ts'
 import { ShelfError } from '../errors.ts'
 import { type WireName, wireNames } from '../types.ts'
 

@@ -1,7 +1,7 @@
 // Decides whether tool search is on for a request, and why (G): the mode that the user asked for and the kill switch (M), and the
 // automatic threshold (T).
 // Implements G1, G2, G4, G5, M1, M2, M3, T1, T2, T3, T4, T5, T6.
-import { dropOldest, type Environment, hash } from '../../lib/index.ts'
+import { dropOldest, type Environment, hash } from '../../lib/objects.ts'
 import type { Settings } from '../options.ts'
 import type { Context, Host, State } from '../state.ts'
 import { MIN_CHARACTERS_PER_TOKEN } from '../tokens.ts'

@@ -1,5 +1,5 @@
 // Validates schemas of JSON Schema draft 2020-12 as the API does: each keyword has one kind of value; others are ignored.
-import { isFields } from '../../lib/index.ts'
+import { isFields } from '../../lib/json.ts'
 
 /** The kind of value that a keyword takes. */
 export type KeywordKind =

@@ -2,8 +2,10 @@
 // features, not mistakes (wire 34).
 // Implements wire 34.
 
-import { type Fields, isFields } from '../../lib/index.ts'
-import { BLOCK_FIELDS, COMMON_FIELDS, CUSTOM_FIELDS, messageFields } from './checks/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
+import { BLOCK_FIELDS, COMMON_FIELDS } from './checks/blocks.ts'
+import { messageFields } from './checks/messages.ts'
+import { CUSTOM_FIELDS } from './checks/tools.ts'
 import { isChange } from './references.ts'
 
 /** Returns a copy of the request without unknown fields. */

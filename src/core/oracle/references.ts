@@ -1,6 +1,6 @@
 // Reads what a block says about tools: the names that it refers to, and the tool change that it makes.
 
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
 import { nameOf } from './tool-entries.ts'
 import { blocksOf } from './turns.ts'
 

@@ -1,6 +1,7 @@
 // Measures the length of what the model reads of a request. Builds no text, so that it is cheap enough for every request.
 
-import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import { changeIn, isReference, mayChangeView } from './references.ts'
 import { entryOf, isDeferred, nameOf } from './tool-entries.ts'
 import { blocksOf, isDirective } from './turns.ts'

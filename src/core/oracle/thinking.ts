@@ -1,6 +1,7 @@
 // Checks thinking of models that bind it to everything before it (wire 44): a block is valid only if that is unchanged.
 // Implements wire 44.
-import { fieldsOf, hash, listOf, textOf, toJson, withoutCacheControl } from '../../lib/index.ts'
+import { fieldsOf, listOf, textOf, toJson, withoutCacheControl } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
 import type { Refusal } from './error.ts'
 import { type Placed, pathOf } from './turns.ts'
 import { type WalkStep, walkRequest } from './walk.ts'

@@ -6,11 +6,11 @@ import {
   isFields,
   listOf,
   omitFields,
-  oncePerFrozen,
   textOf,
   toJson,
   withoutCacheControl,
-} from '../../lib/index.ts'
+} from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 
 /** An entry of `tools`. */
 export type Entry = {

@@ -1,5 +1,5 @@
 // Groups messages into turns as the API does: adjacent messages of one role are one turn.
-import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../lib/json.ts'
 
 /** The role of a turn. */
 export type TurnRole = 'user' | 'assistant' | 'system'

@@ -1,23 +1,19 @@
 // Validates a request as the API does, and returns the API's error.
 // Implements W1.
 
-import { type Fields, isFields } from '../../lib/index.ts'
-import {
-  checkBody,
-  checkContents,
-  checkMarks,
-  checkMessages,
-  checkOldProxy,
-  checkPairing,
-  checkParameters,
-  checkReferences,
-  checkSchemas,
-  checkSystem,
-  checkSystemTurns,
-  checkThinking,
-  checkTools,
-  INLINE_TOOLS,
-} from './checks/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
+import { checkBody } from './checks/body.ts'
+import { checkSystemTurns, INLINE_TOOLS } from './checks/changes.ts'
+import { checkContents } from './checks/content.ts'
+import { checkMarks } from './checks/marks.ts'
+import { checkMessages, checkSystem } from './checks/messages.ts'
+import { checkOldProxy } from './checks/old-proxy.ts'
+import { checkPairing } from './checks/pairing.ts'
+import { checkParameters } from './checks/parameters.ts'
+import { checkReferences } from './checks/references.ts'
+import { checkSchemas } from './checks/schemas.ts'
+import { checkThinking } from './checks/thoughts.ts'
+import { checkTools } from './checks/tools.ts'
 import { type ApiError, type Refusal, toApiError } from './error.ts'
 import { checkBoundThinking } from './thinking.ts'
 import { type Turn, turnsOf } from './turns.ts'

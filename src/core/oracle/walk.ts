@@ -9,7 +9,7 @@ import {
   textOf,
   toJson,
   withoutCacheControl,
-} from '../../lib/index.ts'
+} from '../../lib/json.ts'
 import { changeIn, isReference, mayChangeView, referencesIn, type ToolChange } from './references.ts'
 import { type Entry, entriesOf, entryOf } from './tool-entries.ts'
 import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'

@@ -2,33 +2,36 @@
 // whose ground changed.
 // Implements C4, G7, L3, L4, M1, N1, N2, N3, N4, N5, N6, N7, S9.
 
-import { hash, oncePerFrozen, toJson, withoutCacheControl } from '../../lib/index.ts'
+import { toJson, withoutCacheControl } from '../../lib/json.ts'
+import { hash, oncePerFrozen } from '../../lib/objects.ts'
 import {
   type Facts,
   filterThinking,
-  isAnnouncement,
-  isBlock,
-  isOurText,
   isThinking,
-  isToolChange,
-  messageBlocks,
   noOpenCalls,
   type OpenCalls,
   pairedReply,
   pairedTurn,
-  readDelta,
   referredNames,
+  withoutSearches,
+} from '../history/fold.ts'
+import {
+  isAnnouncement,
+  isBlock,
+  isOurText,
+  isToolChange,
+  messageBlocks,
+  readDelta,
   TOOL_LOADED,
   TOOLS_CHANGED,
   takeRemark,
   textBlock,
   withoutNoteFields,
-  withoutSearches,
-} from '../history/index.ts'
-import { isReference } from '../oracle/index.ts'
+} from '../history/notes.ts'
+import { isReference } from '../oracle/references.ts'
 import type { Context } from '../state.ts'
 import type { Block, Definition, Message, RequestLike } from '../types.ts'
-import { loadedEarlier, type Wire } from '../wire/index.ts'
+import { loadedEarlier, type Wire } from '../wire/wire.ts'
 
 /** Returns what the messages of this request may contain. */
 export function viewFor(

@@ -1,15 +1,8 @@
 // Long results: what kind of text one is, the preview and handle that the model gets instead, and reading by page, lines,
 // search or JSON path.
-import {
-  cleanText,
-  cut,
-  errorMessage,
-  type Fields,
-  isFields,
-  readableText,
-  toJson,
-  walkJson,
-} from '../../lib/index.ts'
+
+import { type Fields, isFields, toJson, walkJson } from '../../lib/json.ts'
+import { cleanText, cut, errorMessage, readableText } from '../../lib/text.ts'
 import type { Pause } from '../options.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Writes a JSON schema as a short type that a model reads like TypeScript: `"open" | "closed"`, `integer(1..100)`,
 // `{ id: string, tag?: string }[]`. Also determines whether it says all that a valid call needs.
 // Implements S17.
-import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../lib/json.ts'
 
 const MAX_ENUM_VALUES = 12
 const MAX_VALUE = 100

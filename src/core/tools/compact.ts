@@ -1,7 +1,9 @@
 // Writes a definition as a signature with one line per argument, in a fraction of the tokens of its JSON. Used only if a
 // valid call can be written from the signature alone; cuts longer texts and rare details, and marks them with `…`.
 // Implements S17.
-import { fieldsOf, oncePerFrozen, oneLine, toJson } from '../../lib/index.ts'
+import { fieldsOf, toJson } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { oneLine } from '../../lib/text.ts'
 import type { Definition } from '../types.ts'
 import { compactType, fieldOf, nameText, requiredNames } from './compact-type.ts'
 

@@ -1,8 +1,10 @@
 // Builds a tool's definition: cleans the texts of its server, gives arguments names that the API takes, and updates schemas of
 // older drafts.
 // Implements H5, Q9.
-import { cleanText, cleanValue, cut, type Fields, isFields, wellFormedJson } from '../../lib/index.ts'
-import { PROPERTY_NAME } from '../oracle/checks/index.ts'
+
+import { type Fields, isFields, wellFormedJson } from '../../lib/json.ts'
+import { cleanText, cleanValue, cut } from '../../lib/text.ts'
+import { PROPERTY_NAME } from '../oracle/checks/schemas.ts'
 import {
   areNames,
   isOfKind,
@@ -10,7 +12,7 @@ import {
   KEYWORD_KINDS,
   type KeywordKind,
   MAX_SCHEMA_DEPTH,
-} from '../oracle/index.ts'
+} from '../oracle/json-schema.ts'
 import type { Definition, Tool } from '../types.ts'
 import { SHORTENED, shortenSchema } from './shorten.ts'
 

@@ -1,7 +1,9 @@
 // Builds the names by which the model calls MCP tools. No two tools have the same name, whatever servers and tools are
 // called and in whatever order they come.
 // Implements S1, V4, H3.
-import { hash, MAX_SLUG_LENGTH, MCP_PREFIX, slugOf, splitToolName } from '../../lib/index.ts'
+
+import { MAX_SLUG_LENGTH, MCP_PREFIX, slugOf, splitToolName } from '../../lib/names.ts'
+import { hash } from '../../lib/objects.ts'
 
 const MAX_CHARACTERS = 64
 /** Characters of a hash, with the `_` in front of it. */

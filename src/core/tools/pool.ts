@@ -1,7 +1,8 @@
 // Builds the pool: all current tools, with unique names, in a stable order.
 // Implements D3, D4, D10, S15, H3.
 
-import { MCP_PREFIX, quote, slugOf } from '../../lib/index.ts'
+import { MCP_PREFIX, slugOf } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
 import { ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
 import { buildDefinition, type DefinitionLimits } from './definition.ts'

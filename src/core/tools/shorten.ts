@@ -1,7 +1,9 @@
 // Shortens an input schema that is too large to send. The result accepts everything that the original accepts, and says
 // what is missing; calls are still validated against the original.
 // Implements S17.
-import { cut, type Fields, isFields } from '../../lib/index.ts'
+
+import { type Fields, isFields } from '../../lib/json.ts'
+import { cut } from '../../lib/text.ts'
 
 const MAX_ENUM_VALUES = 20
 const MAX_TEXT = 200

@@ -1,6 +1,8 @@
 // Writes a tool's definition as one short line: its name, every required argument with its type, its first sentence.
 // Implements S17.
-import { cut, type Fields, oneLine } from '../../lib/index.ts'
+
+import type { Fields } from '../../lib/json.ts'
+import { cut, oneLine } from '../../lib/text.ts'
 import type { Definition } from '../types.ts'
 
 const MAX_CHARACTERS = 1200

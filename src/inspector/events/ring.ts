@@ -1,7 +1,8 @@
 // Keeps the newest events of the process in memory, bounded in number and size, for readers that may come later.
 import { setMaxListeners } from 'node:events'
-import type { Trace, TraceRecord } from '../../core/index.ts'
-import { auditLine, type EventStamp, traceRecordOf } from '../../node/index.ts'
+import type { Trace, TraceRecord } from '../../core/trace.ts'
+import { auditLine } from '../../node/audit-line.ts'
+import { type EventStamp, traceRecordOf } from '../../node/trace-stream.ts'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './files.ts'
 
 /** Options of `createEventRing`. */

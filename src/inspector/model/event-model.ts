@@ -1,7 +1,7 @@
 // Folds events into what the page shows: conversations with their turns, pools, servers, costs. Events may arrive in any
 // order, twice or not at all: the result depends only on which have arrived. The newest are kept up to a limit. They come from
 // the process, or from a file: an export of the page, or lines of JSON as `--audit` writes them.
-import { isFields, listOf } from '../../lib/index.ts'
+import { isFields, listOf } from '../../lib/json.ts'
 import { createPools, type Pools } from './pools.ts'
 import { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'

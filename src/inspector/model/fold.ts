@@ -1,5 +1,5 @@
 // Folds the events of one conversation, in their order, into turns.
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
 import { amountOf, type EventRecord, numberOf, stringsOf } from './records.ts'
 import type {
   DefinitionShare,

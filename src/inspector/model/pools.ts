@@ -1,5 +1,5 @@
 // The tools that conversations could use, put together from `pool` and `tools` events.
-import { textOf } from '../../lib/index.ts'
+import { textOf } from '../../lib/json.ts'
 import { amountOf, type EventRecord, stringsOf } from './records.ts'
 import type { InspectedTurn } from './turn-types.ts'
 

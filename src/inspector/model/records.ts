@@ -1,5 +1,5 @@
 // Reads events from a stream or a file. They may contain anything, so every field is checked when it is read.
-import { type Fields, isFields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, isFields, listOf, textOf } from '../../lib/json.ts'
 
 /** An event of which only the fields that order it are known. */
 export type EventRecord = Fields & {

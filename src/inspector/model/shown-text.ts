@@ -2,7 +2,7 @@
 // writing becomes a mark that says what it is.
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each character counts for itself
-import { cut } from '../../lib/index.ts'
+import { cut } from '../../lib/text.ts'
 
 /** A part of a text. */
 export type TextPart = {

@@ -1,5 +1,5 @@
 // Computes what turns cost, and would have cost without tool search: tokens, money, round trips and the prompt cache.
-import { type Price, priceOf, priceOfPrompt } from '../../core/figures/index.ts'
+import { type Price, priceOf, priceOfPrompt } from '../../core/figures/figures.ts'
 import type { InspectedTurn, Usage } from './turn-types.ts'
 
 /** Sums over turns. Tokens are input tokens, cached ones included. */

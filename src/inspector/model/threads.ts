@@ -1,5 +1,5 @@
 // The events of conversations, each in its order and once, and the newest of all up to a limit.
-import { textOf } from '../../lib/index.ts'
+import { textOf } from '../../lib/json.ts'
 import { type ConversationFold, emptyFold, foldEvent } from './fold.ts'
 import { compareEvents, type EventRecord } from './records.ts'
 

@@ -1,5 +1,5 @@
 // Adds up all conversations: spending by day, and how often each tool was used.
-import { fullName } from '../../lib/index.ts'
+import { fullName } from '../../lib/names.ts'
 import type { EventModel } from './event-model.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 

@@ -1,13 +1,8 @@
 // Entry point of the page: creates the state and draws the frame.
 import { render } from 'preact'
-import {
-  AppContext,
-  applyTheme,
-  createApp,
-  createClient,
-  storedTheme,
-  takeKeyFromAddress,
-} from './app/index.ts'
+import { createClient, takeKeyFromAddress } from './app/client.ts'
+import { AppContext, createApp } from './app/state.ts'
+import { applyTheme, storedTheme } from './app/theme.ts'
 import { Shell, start } from './shell.tsx'
 import './base.css'
 import './layout.css'

@@ -1,29 +1,17 @@
 // The frame around every page: navigation, connection, theme, shortcuts, announcements.
 import { useEffect, useState } from 'preact/hooks'
-import {
-  type AppState,
-  applyTheme,
-  type ConnectionState,
-  followEvents,
-  KeyForm,
-  linkTo,
-  PAGE_NAMES,
-  type PageName,
-  type Route,
-  Shortcuts,
-  storedTheme,
-  THEMES,
-  type Theme,
-  useApp,
-  useAppHandle,
-  useRoute,
-  useShortcuts,
-} from './app/index.ts'
-import { ConversationsPage, useDroppedFiles } from './conversations/index.ts'
-import { CostsPage } from './costs/index.ts'
-import { PlaygroundPage } from './playground/index.ts'
-import { ServersPage } from './servers/index.ts'
-import { formatCount } from './ui/index.ts'
+import { followEvents } from './app/events.ts'
+import { KeyForm } from './app/key-form.tsx'
+import { linkTo, PAGE_NAMES, type PageName, type Route, useRoute } from './app/route.ts'
+import { Shortcuts, useShortcuts } from './app/shortcuts.tsx'
+import { type AppState, type ConnectionState, useApp, useAppHandle } from './app/state.ts'
+import { applyTheme, storedTheme, THEMES, type Theme } from './app/theme.ts'
+import { useDroppedFiles } from './conversations/open-file.tsx'
+import { ConversationsPage } from './conversations/page.tsx'
+import { CostsPage } from './costs/page.tsx'
+import { PlaygroundPage } from './playground/page.tsx'
+import { ServersPage } from './servers/page.tsx'
+import { formatCount } from './ui/format.ts'
 
 const TITLES: { readonly [page in PageName]: string } = {
   conversations: 'Conversations',

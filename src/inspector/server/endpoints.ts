@@ -1,9 +1,9 @@
 // The table of the inspector's endpoints: which method each takes, and what answers it.
-import type { TraceRecord } from '../../core/index.ts'
-import { type Fields, omitFields, toJson } from '../../lib/index.ts'
-import { auditLine } from '../../node/index.ts'
+import type { TraceRecord } from '../../core/trace.ts'
+import { type Fields, omitFields, toJson } from '../../lib/json.ts'
+import { auditLine } from '../../node/audit-line.ts'
 import { type About, type EventLine, type ExportView, endpoints } from '../api.ts'
-import type { EventBatch } from '../events/index.ts'
+import type { EventBatch } from '../events/files.ts'
 import { acceptChanges, runAction, saveHint } from './manage.ts'
 import { JSON_TYPE, respondJson, respondPieces } from './page.ts'
 import { RANKERS, searchPlayground } from './playground.ts'

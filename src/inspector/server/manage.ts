@@ -1,10 +1,13 @@
 // What only the holder of the printed key may do: start and stop servers, accept changed definitions, save hints.
 import { readFile, realpath, stat } from 'node:fs/promises'
-import { cut, errorMessage, type Fields } from '../../lib/index.ts'
-import { readEntries, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { cut, errorMessage } from '../../lib/text.ts'
+import { readEntries } from '../../mcp/config/config.ts'
+import { thisMachine } from '../../mcp/config/places.ts'
+import { setJsonValue } from '../../mcp/config/set-json.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
-import { JsonFile } from '../../node/index.ts'
+import type { ServerConfig } from '../../mcp/types.ts'
+import { JsonFile } from '../../node/json-file.ts'
 import type { HintView, PinChange, ServerAction, ServerView } from '../api.ts'
 import {
   type InspectedServers,

@@ -1,19 +1,21 @@
 // The search playground: runs a query against all tools with every ranker, explains each hit, ranks the tool that should have
 // been first, and suggests what would lift it, each tried with the default ranker. Nothing is loaded, learned or saved.
-import type { PoolTool, Rank } from '../../core/index.ts'
-import { cut, errorMessage, type Fields, isFields, splitName, textOf } from '../../lib/index.ts'
+
+import type { Rank } from '../../core/calls/query.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { type Fields, isFields, textOf } from '../../lib/json.ts'
+import { splitName } from '../../lib/names.ts'
+import { cut, errorMessage } from '../../lib/text.ts'
 import {
   EXPLAINED_RANKERS,
   explainHits,
   findWithScores,
-  patientModel,
-  rankers,
   type SearchExplanation,
   scorePartLabel,
-  warmUpEntries,
-  whenIndexed,
-} from '../../rankers/index.ts'
-import { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from '../../search/index.ts'
+} from '../../rankers/explained-search.ts'
+import { patientModel, rankers, warmUpEntries, whenIndexed } from '../../rankers/rankers.ts'
+import { searchFields } from '../../search/words/query-words.ts'
+import { FILLER_WORDS, STOP_WORDS, splitWords } from '../../search/words/words.ts'
 import type { RankedHit, RankingView, SearchView, Suggestion } from '../api.ts'
 import {
   type InspectedServers,

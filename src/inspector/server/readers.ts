@@ -1,15 +1,10 @@
 // Decides who reads the page: the person who started the process has the key that it printed, and may do everything; a user
 // who is an operator sees what any client of theirs sees, and is counted like it.
 // Implements H10, S10.
-import { isSecret } from '../../node/index.ts'
-import {
-  type AccessRefusal,
-  type ClientWork,
-  createClientWork,
-  isRefusal,
-  rightsOf,
-  type User,
-} from '../../users/index.ts'
+import { isSecret } from '../../node/http.ts'
+import { rightsOf } from '../../users/rights.ts'
+import { type AccessRefusal, isRefusal, type User } from '../../users/types.ts'
+import { type ClientWork, createClientWork } from '../../users/work.ts'
 import type { InspectedServers, InspectorOptions } from './types.ts'
 import { InspectorFailure } from './types.ts'
 

@@ -1,11 +1,13 @@
 // What a process passes to the inspector (the source of events, the servers that it may show and use), and how input is read.
-import type { Shelf, TraceListener } from '../../core/index.ts'
-import type { GatewaySettings } from '../../mcp/config/index.ts'
-import type { McpHost, ServerConfig } from '../../mcp/index.ts'
-import type { Pins } from '../../mcp/pins/index.ts'
-import type { Authenticator, UsageMeter, User } from '../../users/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import type { GatewaySettings } from '../../mcp/config/keys.ts'
+import type { Pins } from '../../mcp/pins/pins.ts'
+import type { McpHost, ServerConfig } from '../../mcp/types.ts'
+import type { Authenticator, User } from '../../users/types.ts'
+import type { UsageMeter } from '../../users/usage.ts'
 import type { About } from '../api.ts'
-import type { EventFeed } from '../events/index.ts'
+import type { EventFeed } from '../events/files.ts'
 
 /** A server of a folder that the user has not trusted: it is shown and never started. */
 export type ShownServer = {

@@ -1,10 +1,13 @@
 // Builds the page's view of servers (state, costs, what changed, problems) and of tools. All of it is bounded, because servers
 // are untrusted.
-import { definitionTokens, type PoolTool } from '../../core/index.ts'
-import { cleanText, cut, hash, spellOutInvisible, textOf, toJson } from '../../lib/index.ts'
-import { describeTransport } from '../../mcp/config/index.ts'
-import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
-import type { DefinitionChange } from '../../mcp/pins/index.ts'
+import { definitionTokens } from '../../core/tokens.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { textOf, toJson } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
+import { cleanText, cut, spellOutInvisible } from '../../lib/text.ts'
+import { describeTransport } from '../../mcp/config/describe.ts'
+import type { DefinitionChange } from '../../mcp/pins/pins.ts'
+import type { ListedTool, ServerStatus } from '../../mcp/types.ts'
 import type { PinChange, ServerAction, ServerView, ToolView } from '../api.ts'
 import { InspectorFailure, MAX_NAME_LENGTH, type ShownServer, type ShownServers } from './types.ts'
 

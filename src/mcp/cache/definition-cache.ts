@@ -4,9 +4,10 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { errorMessage, wellFormedJson } from '../../lib/index.ts'
-import { replaceFile } from '../../node/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { wellFormedJson } from '../../lib/json.ts'
+import { errorMessage } from '../../lib/text.ts'
+import { replaceFile } from '../../node/json-file.ts'
+import type { StateStore } from '../../store/types.ts'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
 /** The kinds of lists that a server has besides its tools. */

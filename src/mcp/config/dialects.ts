@@ -1,6 +1,6 @@
 // Translates a server entry of another client into the keys of Toolshelf's own file. Expands no references, so that the
 // result can be written to a file.
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
 
 type Respell = (value: unknown) => Fields
 

@@ -1,5 +1,5 @@
 // Edits the members of an object in JSON with comments, and keeps every other byte of the text.
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
 import { type Edit, indentAt, lineEnding, removal } from './edits.ts'
 import type { JsonMember, MemberSpan, Parsed } from './json.ts'
 

@@ -1,5 +1,7 @@
 // Validates an object's keys against a table of types; reports unknown or invalid keys and keeps the rest.
-import { closestNames, type Fields, isFields } from '../../lib/index.ts'
+
+import { type Fields, isFields } from '../../lib/json.ts'
+import { closestNames } from '../../lib/names.ts'
 
 /** A type of value: its name for messages, and a function that returns the value if it matches. */
 export type FieldType<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }

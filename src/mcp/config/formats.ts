@@ -2,7 +2,7 @@
 // Implements H1.
 
 import { basename, dirname, resolve } from 'node:path'
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
 import type { ConfigProblem } from '../types.ts'
 import { translate } from './dialects.ts'
 import { recordOf, unknownKey } from './fields.ts'

@@ -2,7 +2,7 @@
 // that a text that cannot be edited safely is refused.
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
-import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../lib/json.ts'
 import { editMembers, type NewEntry, valueAt } from './edit-json.ts'
 import { editTables } from './edit-toml.ts'
 import { applyEdits } from './edits.ts'

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { posix, win32 } from 'node:path'
-import type { Environment } from '../../lib/index.ts'
+import type { Environment } from '../../lib/objects.ts'
 
 /** Everything read from the machine: environment, folders, platform. */
 export type LocalMachine = {

@@ -1,6 +1,6 @@
 // Expands environment references in strings, and translates other clients' spellings of references into Toolshelf's.
 import { basename, sep } from 'node:path'
-import type { Environment } from '../../lib/index.ts'
+import type { Environment } from '../../lib/objects.ts'
 
 /** An expanded string. */
 export type Expanded = {

@@ -1,6 +1,6 @@
 // Finds names that occur twice in one object of a configuration. JSON allows that and the last one counts, so servers are
 // lost when a file is merged by hand. In files of other programs only the parts with servers are checked.
-import { fieldsOf, isFields } from '../../lib/index.ts'
+import { fieldsOf, isFields } from '../../lib/json.ts'
 import type { EntryProblem, ServerEntry } from './formats.ts'
 import { lineAt, type Parsed } from './json.ts'
 

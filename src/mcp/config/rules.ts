@@ -1,5 +1,5 @@
 // Finds rules of a configuration that match none of a server's tools: a typo, or a tool that no longer exists.
-import { closestNames, matchesAny } from '../../lib/index.ts'
+import { closestNames, matchesAny } from '../../lib/names.ts'
 import type { ServerConfig, ServerStatus } from '../types.ts'
 
 /**

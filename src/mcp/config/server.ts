@@ -1,6 +1,6 @@
 // Turns a configuration entry into a server that can be started, or into the reason why it cannot.
 import { isAbsolute, join, resolve } from 'node:path'
-import type { Environment } from '../../lib/index.ts'
+import type { Environment } from '../../lib/objects.ts'
 import { isSecretName } from '../redact/index.ts'
 import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
 import { foreignKeys } from './dialects.ts'

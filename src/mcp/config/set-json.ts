@@ -1,6 +1,6 @@
 // Sets one value deep in JSON with comments: adds the objects that are missing on the way, and keeps every other byte of
 // the text.
-import { isFields } from '../../lib/index.ts'
+import { isFields } from '../../lib/json.ts'
 import { onOneLine } from './edit-json.ts'
 import { indentAt, lineEnding } from './edits.ts'
 import { type MemberSpan, parseJson } from './json.ts'

@@ -1,6 +1,6 @@
 // Names servers so that the names of their tools are unique and lead back to them, whatever the files call them.
 // Implements H3.
-import { slugsOf } from '../../core/tools/index.ts'
+import { slugsOf } from '../../core/tools/names.ts'
 import type { ServerConfig } from '../types.ts'
 
 /**

@@ -1,5 +1,5 @@
 // Adds servers to the text of Toolshelf's own file and removes them: keeps the rest of the text, including comments.
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
 
 import { lineEnding } from './edits.ts'
 import { type MemberSpan, parseJson } from './json.ts'

@@ -1,8 +1,8 @@
 // Implements CallTools: several calls of servers' tools in one request of the client.
 import { setMaxListeners } from 'node:events'
-import { BATCH_TOOL, batchContent, callToolsTool, readBatch, runBatch } from '../../core/index.ts'
-import { errorMessage } from '../../lib/index.ts'
-import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
+import { BATCH_TOOL, batchContent, callToolsTool, readBatch, runBatch } from '../../core/calls/calls.ts'
+import { errorMessage } from '../../lib/text.ts'
+import { ALWAYS_LOAD, type OwnTool } from '../greeting/greeting.ts'
 import type { CallOutput } from '../types.ts'
 import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 

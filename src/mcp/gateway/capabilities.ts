@@ -1,8 +1,8 @@
 // Reads what a client can do for the servers behind the gateway: declared once per connection, or with each request.
 
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
-import { PAGES, passableExtensions } from '../greeting/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { PAGES, passableExtensions } from '../greeting/greeting.ts'
 
 const NEEDED: { readonly [method: string]: string } = {
   'elicitation/create': 'elicitation',

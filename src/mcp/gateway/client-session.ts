@@ -1,12 +1,17 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
-import type { PoolTool, Shelf, Tool, UnsearchedServer } from '../../core/index.ts'
-import { CALL_TOOL, dropOldest, type Fields, fieldsOf, isShallow, SEARCH_TOOL } from '../../lib/index.ts'
-import { MAX_JSON_DEPTH } from '../../node/index.ts'
-import { type ClientWork, LimitError, type User } from '../../users/index.ts'
-import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
-import type { ShelvedTool } from '../host/index.ts'
-import type { PageTools } from '../lists/index.ts'
+import type { UnsearchedServer } from '../../core/calls/answer.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { PoolTool, Tool } from '../../core/types.ts'
+import { type Fields, fieldsOf, isShallow } from '../../lib/json.ts'
+import { CALL_TOOL, SEARCH_TOOL } from '../../lib/names.ts'
+import { dropOldest } from '../../lib/objects.ts'
+import { MAX_JSON_DEPTH } from '../../node/json-values.ts'
+import type { User } from '../../users/types.ts'
+import { type ClientWork, LimitError } from '../../users/work.ts'
+import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/greeting.ts'
+import type { ShelvedTool } from '../host/publisher.ts'
+import type { PageTools } from '../lists/lists.ts'
 import {
   type Addresses,
   addressMeta,
@@ -16,7 +21,7 @@ import {
   listedTool,
   PAGE_KEYS,
   versionOf,
-} from '../lists/index.ts'
+} from '../lists/lists.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { BATCH_TOOL, callInBatch, gatewayBatchTool } from './batches.ts'
 import type { CallWay, CountedCall, InnerCalls } from './inner-calls.ts'

@@ -1,6 +1,6 @@
 // Tracks connected clients, and finds the one that can answer a question outside of a call.
 import type { Server } from '@modelcontextprotocol/server'
-import { assertSendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
 

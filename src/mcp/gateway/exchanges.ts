@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
-import type { StateStore } from '../../store/index.ts'
-import { assertSendable } from '../lists/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import type { StateStore } from '../../store/types.ts'
+import { assertSendable } from '../lists/lists.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
 import { RemoteRounds } from './remote-rounds.ts'
 

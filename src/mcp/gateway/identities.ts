@@ -2,8 +2,9 @@
 // Implements H9.
 
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
-import type { ClientIdentity } from '../../core/index.ts'
-import { dropOldest, type Fields, fieldsOf } from '../../lib/index.ts'
+import type { ClientIdentity } from '../../core/trace.ts'
+import { type Fields, fieldsOf } from '../../lib/json.ts'
+import { dropOldest } from '../../lib/objects.ts'
 
 /** The clients of the sessionless protocol. */
 export type Identities = {

@@ -1,8 +1,13 @@
 // Defines calls within a call: what batches and scripts need to make ordinary ones.
-import { BATCH_TOOL, type PoolTool, READ_TOOL, type Shelf, type TraceListener } from '../../core/index.ts'
-import { CALL_TOOL, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
-import { SCRIPT_TOOL } from '../../sandbox/index.ts'
-import type { ClientWork } from '../../users/index.ts'
+import { BATCH_TOOL } from '../../core/calls/calls.ts'
+import { READ_TOOL } from '../../core/results/results.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import type { PoolTool } from '../../core/types.ts'
+import type { Fields } from '../../lib/json.ts'
+import { CALL_TOOL, SEARCH_TOOL } from '../../lib/names.ts'
+import { SCRIPT_TOOL } from '../../sandbox/script-tool.ts'
+import type { ClientWork } from '../../users/work.ts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 
 /** Options of a call of the client, with the work of the message that it belongs to. */

@@ -2,7 +2,7 @@
 // unchanged. The protocol does not declare this, so the table lists what was observed; all other clients get two
 // constant tools. Claude Code defers new tools, however they are marked, if the model does not support additions in
 // mid-conversation.
-import type { ListingMode } from '../greeting/index.ts'
+import type { ListingMode } from '../greeting/greeting.ts'
 
 /** Values of `clientInfo.name`. */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])

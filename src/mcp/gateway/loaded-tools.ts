@@ -2,8 +2,9 @@
 // make room for new ones, and return when they are called.
 // Implements S17.
 
-import { definitionTokens, type PoolTool } from '../../core/index.ts'
-import { dropOldest } from '../../lib/index.ts'
+import { definitionTokens } from '../../core/tokens.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { dropOldest } from '../../lib/objects.ts'
 
 /** Limits of the tools that searches put on a client's list. */
 export type LoadedToolsLimits = {

@@ -1,5 +1,10 @@
 // Defines what the MCP gateway counts for `/metrics`, under the names that the Messages gateway also uses.
-import { createMetricRegistry, type MetricRegistry, requestSeries, storeSeries } from '../../operate/index.ts'
+import {
+  createMetricRegistry,
+  type MetricRegistry,
+  requestSeries,
+  storeSeries,
+} from '../../operate/metrics.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 
 const series = {

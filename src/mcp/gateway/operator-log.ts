@@ -1,5 +1,5 @@
 // Shows the operator the servers' warnings and errors that belong to no client.
-import { oneLine } from '../../lib/index.ts'
+import { oneLine } from '../../lib/text.ts'
 import type { McpHost } from '../types.ts'
 import type { LogEvent } from './updates.ts'
 

@@ -3,8 +3,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { type Fields, fieldsOf } from '../../lib/json.ts'
+import type { StateStore } from '../../store/types.ts'
 import type { Progress } from '../types.ts'
 
 /** The client's answers to the questions of one round. */

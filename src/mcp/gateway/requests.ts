@@ -6,11 +6,11 @@ import {
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
-import { traceIdOf } from '../../node/index.ts'
-import type { ClientWork } from '../../users/index.ts'
-import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
-import { assertSendable } from '../lists/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { traceIdOf } from '../../node/trace-stream.ts'
+import type { ClientWork } from '../../users/work.ts'
+import type { PageTools, ResourcesAndPrompts } from '../lists/lists.ts'
+import { assertSendable } from '../lists/lists.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'

@@ -1,27 +1,14 @@
 // Implements RunScript: a small program that calls the servers' tools, in one request of the client. Each of its calls
 // is an ordinary call; by default it may call only tools that are known to read only.
-import { mcpName, type PoolTool } from '../../core/index.ts'
-import {
-  cleanText,
-  errorMessage,
-  type Fields,
-  fieldsOf,
-  quote,
-  SEARCH_TOOL,
-  textOf,
-} from '../../lib/index.ts'
-import {
-  type CallForScript,
-  createScriptRunner,
-  remarkAbout,
-  runScriptTool,
-  SCRIPT_TOOL,
-  type ScriptLimits,
-  type ScriptRunner,
-  toolAt,
-  valueOfText,
-} from '../../sandbox/index.ts'
-import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
+import { mcpName } from '../../core/tools/names.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
+import { SEARCH_TOOL } from '../../lib/names.ts'
+import { cleanText, errorMessage, quote } from '../../lib/text.ts'
+import { createScriptRunner, type ScriptRunner } from '../../sandbox/runner.ts'
+import { remarkAbout, runScriptTool, SCRIPT_TOOL, toolAt, valueOfText } from '../../sandbox/script-tool.ts'
+import type { CallForScript, ScriptLimits } from '../../sandbox/types.ts'
+import { ALWAYS_LOAD, type OwnTool } from '../greeting/greeting.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
 import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 

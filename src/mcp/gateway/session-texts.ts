@@ -1,14 +1,11 @@
 // Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
-import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
-import {
-  CALL_THESE,
-  cut,
-  type Fields,
-  fieldsOf,
-  misnamesArguments,
-  SEARCH_TOOL,
-  splitToolName,
-} from '../../lib/index.ts'
+
+import type { SearchOutcome } from '../../core/calls/answer.ts'
+import { mcpName } from '../../core/tools/names.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { type Fields, fieldsOf } from '../../lib/json.ts'
+import { CALL_THESE, misnamesArguments, SEARCH_TOOL, splitToolName } from '../../lib/names.ts'
+import { cut } from '../../lib/text.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }

@@ -1,10 +1,12 @@
 // Keeps long results of calls out of a client's context: the client gets a preview, and reads the rest with ReadResult.
-import { readResultTool, readShelved, shelveText, type TraceListener } from '../../core/index.ts'
-import { errorMessage, fieldsOf, textOf, toJson } from '../../lib/index.ts'
-import { pauseIn } from '../../node/index.ts'
-import { type ResultOptions, resultSettings } from '../../node/results/index.ts'
-import type { ClientWork } from '../../users/index.ts'
-import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
+import { readResultTool, readShelved, shelveText } from '../../core/results/results.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { fieldsOf, textOf, toJson } from '../../lib/json.ts'
+import { errorMessage } from '../../lib/text.ts'
+import { type ResultOptions, resultSettings } from '../../node/results/stores.ts'
+import { pauseIn } from '../../node/scheduler.ts'
+import type { ClientWork } from '../../users/work.ts'
+import { ALWAYS_LOAD, type OwnTool } from '../greeting/greeting.ts'
 import type { CallOutput } from '../types.ts'
 
 /** The tool that reads long results, as clients list it. */

@@ -2,8 +2,8 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import { wellFormedJson } from '../../lib/index.ts'
-import type { InitializeRequest } from '../greeting/index.ts'
+import { wellFormedJson } from '../../lib/json.ts'
+import type { InitializeRequest } from '../greeting/greeting.ts'
 import type { McpGateway } from './gateway.ts'
 
 /** Longest message in bytes; the same limit as for servers. */

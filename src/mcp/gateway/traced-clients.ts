@@ -1,18 +1,12 @@
 // Opens one conversation of events for each client of the gateway, and reports its list and its calls.
 import { randomUUID } from 'node:crypto'
-import {
-  type CallOutcome,
-  type ClientIdentity,
-  type ConversationListener,
-  describePool,
-  type OpenTrace,
-  resultEvent,
-  type ToolPartition,
-  type TraceListener,
-  toolShare,
-} from '../../core/index.ts'
-import { type ChildSpan, createChildSpan, traceIdOf } from '../../node/index.ts'
-import type { ListingMode } from '../greeting/index.ts'
+import { type CallOutcome, resultEvent } from '../../core/calls/calls.ts'
+import { describePool, toolShare } from '../../core/report-pool.ts'
+import type { ClientIdentity, TraceListener } from '../../core/trace.ts'
+import type { ConversationListener, OpenTrace } from '../../core/trace-conversation.ts'
+import type { ToolPartition } from '../../core/types.ts'
+import { type ChildSpan, createChildSpan, traceIdOf } from '../../node/trace-stream.ts'
+import type { ListingMode } from '../greeting/greeting.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
 
 /** Returns the listener for the events of the client that makes a call; undefined if nobody listens. */

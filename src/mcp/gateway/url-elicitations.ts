@@ -3,8 +3,8 @@
 // calls again.
 
 import type { Server } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
-import { dropOldest } from '../../lib/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { dropOldest } from '../../lib/objects.ts'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
 /** Handles calls that require a visit to a URL. */

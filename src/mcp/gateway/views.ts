@@ -1,10 +1,12 @@
 // Creates what a client sees of the gateway: everything, or what its user has the right to see. Users with the same
 // rights share one view, with one search index.
 
-import type { PoolTool, Shelf } from '../../core/index.ts'
-import { dropOldest } from '../../lib/index.ts'
-import { type Rights, rightsOf, type User } from '../../users/index.ts'
-import type { Addresses } from '../lists/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { dropOldest } from '../../lib/objects.ts'
+import { type Rights, rightsOf } from '../../users/rights.ts'
+import type { User } from '../../users/types.ts'
+import type { Addresses } from '../lists/lists.ts'
 import {
   createPageTools,
   createResourcesAndPrompts,
@@ -12,8 +14,8 @@ import {
   type ResourcesAndPrompts,
   visibleAddresses,
   visibleHost,
-} from '../lists/index.ts'
-import type { PersonalHosts, UserLayer } from '../personal/index.ts'
+} from '../lists/lists.ts'
+import type { PersonalHosts, UserLayer } from '../personal/personal-hosts.ts'
 import type { McpHost } from '../types.ts'
 
 /** The parts of the gateway that answer a client, as its user sees them. */

@@ -1,17 +1,9 @@
 // Answers `initialize` for the gateway before the SDK and the host are loaded, because it needs neither.
 import type { Readable, Writable } from 'node:stream'
-import {
-  aboutChanges,
-  CALL_TOOL,
-  callToolInput,
-  cleanText,
-  type Fields,
-  isFields,
-  oneLine,
-  SEARCH_TOOL,
-  toJson,
-} from '../../lib/index.ts'
-import { isReservedKey } from '../protocol/index.ts'
+import { type Fields, isFields, toJson } from '../../lib/json.ts'
+import { CALL_TOOL, callToolInput, SEARCH_TOOL } from '../../lib/names.ts'
+import { aboutChanges, cleanText, oneLine } from '../../lib/text.ts'
+import { isReservedKey } from '../protocol/protocol.ts'
 import type { KnownServer, ServerStatus } from '../types.ts'
 
 /** The gateway's `initialize` result. */

@@ -1,7 +1,7 @@
 // Limits the tools that are always loaded: tools that a server marks itself have a budget, and even tools that the user
 // configured are limited to a list that clients can read (H9). The rest are found by searching.
 // Implements H9.
-import { definitionTokens } from '../../core/index.ts'
+import { definitionTokens } from '../../core/tokens.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
 /** Limits for always-loaded tools. */

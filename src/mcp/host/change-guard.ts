@@ -1,5 +1,5 @@
 // Compares what servers list with what was accepted, says what changed, and holds it back if configured.
-import type { DefinitionChange, Pins } from '../pins/index.ts'
+import type { DefinitionChange, Pins } from '../pins/pins.ts'
 import type { HostEvent, ListedTool } from '../types.ts'
 
 /** Remembers what was accepted. */

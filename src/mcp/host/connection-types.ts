@@ -1,11 +1,11 @@
 // Defines the connection to one server: its methods, its view and its options.
 
 import type { AuthProvider } from '@modelcontextprotocol/client'
-import type { Fields } from '../../lib/index.ts'
-import type { Limiter } from '../../node/index.ts'
-import type { DefinitionCache } from '../cache/index.ts'
-import type { LoginHint } from '../protocol/index.ts'
-import type { StdioLimits } from '../session/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import type { Limiter } from '../../node/limiter.ts'
+import type { DefinitionCache } from '../cache/definition-cache.ts'
+import type { LoginHint } from '../protocol/protocol.ts'
+import type { StdioLimits } from '../session/stdio.ts'
 import type {
   CallOptions,
   CallOutput,

@@ -1,7 +1,9 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
 // back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
 // Implements H2, H4, H6.
-import { cleanText, type Fields, isFields } from '../../lib/index.ts'
+
+import { type Fields, isFields } from '../../lib/json.ts'
+import { cleanText } from '../../lib/text.ts'
 import {
   CallError,
   type ConnectionFailure,
@@ -10,9 +12,9 @@ import {
   isUndelivered,
   ourFailure,
   SessionError,
-} from '../protocol/index.ts'
+} from '../protocol/protocol.ts'
 import { createRedactor, type Redactor } from '../redact/index.ts'
-import type { Listed, ServerSession } from '../session/index.ts'
+import type { Listed, ServerSession } from '../session/session.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
 import {
   type Connection,

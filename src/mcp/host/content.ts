@@ -1,7 +1,7 @@
 // Converts the output of an MCP tool into blocks of a tool_result. A block that a model cannot read becomes a line that
 // describes it.
-import type { Block } from '../../core/index.ts'
-import { toJson } from '../../lib/index.ts'
+import type { Block } from '../../core/types.ts'
+import { toJson } from '../../lib/json.ts'
 import type { CallOutput } from '../types.ts'
 
 type McpBlock = CallOutput['content'][number]

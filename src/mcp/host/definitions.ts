@@ -1,10 +1,11 @@
 // Validates a server's tool list entry by entry: repairs or drops invalid definitions, and uses the others.
 
-import { definitionTokens } from '../../core/index.ts'
-import { cut, fieldsOf, unsafeKinds, walkJson } from '../../lib/index.ts'
-import { createYieldBySize } from '../../node/index.ts'
-import { isAllowed } from '../config/index.ts'
-import { headerFault } from '../protocol/index.ts'
+import { definitionTokens } from '../../core/tokens.ts'
+import { fieldsOf, walkJson } from '../../lib/json.ts'
+import { cut, unsafeKinds } from '../../lib/text.ts'
+import { createYieldBySize } from '../../node/yield-by-size.ts'
+import { isAllowed } from '../config/rules.ts'
+import { headerFault } from '../protocol/protocol.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 
 /** The valid tools of a list, and what is wrong with it. */

@@ -1,6 +1,6 @@
 // Translates server notifications into host events, and delivers events to listeners.
 
-import type { Fields } from '../../lib/index.ts'
+import type { Fields } from '../../lib/json.ts'
 import type { HostEvent } from '../types.ts'
 
 /** Returns the event of a notification; undefined if listeners do not need it. */

@@ -2,12 +2,15 @@
 // affect the others.
 // Implements H2.
 
-import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
-import { bindMethods, type Fields } from '../../lib/index.ts'
-import { createLimiter, withTimeout } from '../../node/index.ts'
-import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
-import { nameServers } from '../config/index.ts'
-import type { StdioLimits } from '../session/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { ToolResult, ToolUse } from '../../core/types.ts'
+import type { Fields } from '../../lib/json.ts'
+import { bindMethods } from '../../lib/objects.ts'
+import { createLimiter } from '../../node/limiter.ts'
+import { withTimeout } from '../../node/with-timeout.ts'
+import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/definition-cache.ts'
+import { nameServers } from '../config/slugs.ts'
+import type { StdioLimits } from '../session/stdio.ts'
 import type {
   AuthProvider,
   CallOptions,

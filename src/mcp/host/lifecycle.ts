@@ -1,5 +1,5 @@
 // Defines the states of the connection to one server, and the only transitions between them.
-import type { ServerSession } from '../session/index.ts'
+import type { ServerSession } from '../session/session.ts'
 
 /** The state of a connection, with its session. */
 export type ConnectionPhase =

@@ -1,10 +1,11 @@
 // Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients. May hold back
 // what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
-import type { ServerDetails, Shelf } from '../../core/index.ts'
-import { quote, unsafeKinds } from '../../lib/index.ts'
-import { isAllowed } from '../config/index.ts'
-import { isForModel } from '../protocol/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { ServerDetails } from '../../core/types.ts'
+import { quote, unsafeKinds } from '../../lib/text.ts'
+import { isAllowed } from '../config/rules.ts'
+import { isForModel } from '../protocol/protocol.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
 import { ChangeGuard, type PinChecker } from './change-guard.ts'

@@ -1,7 +1,7 @@
 // Manages the servers of a host, which may join and leave while it runs.
 import { isDeepStrictEqual } from 'node:util'
-import type { Fields } from '../../lib/index.ts'
-import { withTimeout } from '../../node/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { withTimeout } from '../../node/with-timeout.ts'
 import type { HostEvent, ServerConfig } from '../types.ts'
 import { createConnection } from './connection.ts'
 import type { Connection, ConnectionOptions } from './connection-types.ts'

@@ -2,7 +2,7 @@
 // messages.
 // Implements H4, H6.
 
-import type { Fields } from '../../lib/index.ts'
+import type { Fields } from '../../lib/json.ts'
 
 /** Options of `createNotifications`. */
 export type NotificationOptions = {

@@ -1,9 +1,10 @@
 // Puts the tools of all servers on one shelf: keeps the objects of unchanged tools, and enforces the limits for
 // always-loaded tools.
 import { isDeepStrictEqual } from 'node:util'
-import type { Shelf, Tool } from '../../core/index.ts'
-import { createYieldBySize } from '../../node/index.ts'
-import { isAllowed } from '../config/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { Tool } from '../../core/types.ts'
+import { createYieldBySize } from '../../node/yield-by-size.ts'
+import { isAllowed } from '../config/rules.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 

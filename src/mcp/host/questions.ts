@@ -1,9 +1,10 @@
 // Decides which of a server's questions to forward: only during a call, only to the client that made it, under the
 // server's name, as far as the configuration allows, and only a limited number.
 // Implements H9.
-import { cleanTexts } from '../../core/tools/index.ts'
-import { type Fields, oneLine } from '../../lib/index.ts'
-import { type ClientCall, callContext } from '../protocol/index.ts'
+import { cleanTexts } from '../../core/tools/definition.ts'
+import type { Fields } from '../../lib/json.ts'
+import { oneLine } from '../../lib/text.ts'
+import { type ClientCall, callContext } from '../protocol/protocol.ts'
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { createBucket } from './notifications.ts'
 

@@ -1,7 +1,7 @@
 // Keeps the prompts, resources and resource templates of one server. A list stays known while the server is
 // disconnected, until the server lists it again.
-import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
-import type { Listed, ServerSession } from '../session/index.ts'
+import type { KeptList, KeptLists, ListKind } from '../cache/definition-cache.ts'
+import type { Listed, ServerSession } from '../session/session.ts'
 
 type ListSource = {
   readonly method: string

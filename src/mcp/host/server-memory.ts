@@ -1,6 +1,6 @@
 // Remembers what one server has listed: across reconnections, and on disk for the next start.
 import { isDeepStrictEqual } from 'node:util'
-import type { CachedServer, DefinitionCache } from '../cache/index.ts'
+import type { CachedServer, DefinitionCache } from '../cache/definition-cache.ts'
 import type { ServerConfig } from '../types.ts'
 import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
 

@@ -1,10 +1,10 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
 
-import type { Fields } from '../../lib/index.ts'
-import { type ConnectionFailure, withErrorLine } from '../protocol/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { type ConnectionFailure, withErrorLine } from '../protocol/protocol.ts'
 import type { Redactor } from '../redact/index.ts'
-import type { Listed, ServerSession } from '../session/index.ts'
+import type { Listed, ServerSession } from '../session/session.ts'
 import type { ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
 import { readListedTools } from './definitions.ts'

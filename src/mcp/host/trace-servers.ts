@@ -1,5 +1,5 @@
 // Reports the states of servers and changes of their definitions as events.
-import type { TraceListener } from '../../core/index.ts'
+import type { TraceListener } from '../../core/trace.ts'
 import type { McpHost, ServerStatus } from '../types.ts'
 
 /** Passes what happens to the host's servers to `trace` until the returned function is called. */

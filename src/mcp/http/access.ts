@@ -1,5 +1,7 @@
 // Ends a user's sessions, streams and running responses when their key is revoked or expires, or their rights change.
-import { type Authenticator, hasSameRights, type User } from '../../users/index.ts'
+
+import { hasSameRights } from '../../users/rights.ts'
+import type { Authenticator, User } from '../../users/types.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Watches the access of users. */

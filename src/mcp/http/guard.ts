@@ -5,8 +5,9 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { createHostAccess, isSecret } from '../../node/index.ts'
-import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/index.ts'
+import { createHostAccess } from '../../node/access.ts'
+import { isSecret } from '../../node/http.ts'
+import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/types.ts'
 
 /** Options of `createGuard`. */
 export type GuardOptions = {

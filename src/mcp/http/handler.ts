@@ -1,8 +1,10 @@
 // Handles one HTTP request to the gateway: refuses it, or passes it to its session or to a stateless server.
 import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
-import type { TraceListener } from '../../core/index.ts'
-import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
-import { type ClientWork, LimitError, type User } from '../../users/index.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { type InspectorHandler, isForInspector } from '../../node/http.ts'
+import type { Bodies } from '../../node/json-bodies.ts'
+import type { User } from '../../users/types.ts'
+import { type ClientWork, LimitError } from '../../users/work.ts'
 import type { AccessWatch } from './access.ts'
 import { type Guard, refusal } from './guard.ts'
 import { tooManyMessageValues } from './message-values.ts'

@@ -3,29 +3,23 @@
 // everything else.
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TraceListener } from '../../core/index.ts'
-import {
-  answerNode,
-  checkKeyLength,
-  close,
-  closeGently,
-  createBodies,
-  createClientNetwork,
-  LOOPBACK,
-  listen,
-  OptionError,
-} from '../../node/index.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { checkKeyLength } from '../../node/access.ts'
+import { createClientNetwork } from '../../node/client-network.ts'
+import { answerNode, close, closeGently, LOOPBACK, listen } from '../../node/http.ts'
+import { createBodies } from '../../node/json-bodies.ts'
+import { OptionError } from '../../node/option-error.ts'
+import { watchProcess } from '../../operate/metrics.ts'
 import {
   createHttpServer,
   createReadiness,
   openTlsFiles,
   type ReadinessCheck,
   type TlsFiles,
-  watchProcess,
-} from '../../operate/index.ts'
-import type { Authenticator } from '../../users/index.ts'
-import type { McpGateway } from '../gateway/index.ts'
-import { PAGES } from '../greeting/index.ts'
+} from '../../operate/service.ts'
+import type { Authenticator } from '../../users/types.ts'
+import type { McpGateway } from '../gateway/gateway.ts'
+import { PAGES } from '../greeting/greeting.ts'
 import type { McpHost } from '../types.ts'
 import { createAccessWatch } from './access.ts'
 import { createGuard } from './guard.ts'

@@ -1,7 +1,7 @@
 // Limits the values of a client's messages. The SDK validates each of them with its schemas, which takes seconds for
 // a million. Only the arguments of a tool call are passed on unvalidated. The arguments of a prompt count too: the
 // SDK validates them, and its error would list every wrong one.
-import { fieldsOf } from '../../lib/index.ts'
+import { fieldsOf } from '../../lib/json.ts'
 
 /** Values of one request body; an argument of a tool call counts as one. */
 const MAX_VALUES = 10_000

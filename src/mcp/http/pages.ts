@@ -1,6 +1,7 @@
 // Serves health, readiness and metrics of the MCP gateway over HTTP.
-import type { ProcessMetrics, Readiness } from '../../operate/index.ts'
-import type { McpMetrics } from '../gateway/index.ts'
+import type { ProcessMetrics } from '../../operate/metrics.ts'
+import type { Readiness } from '../../operate/service.ts'
+import type { McpMetrics } from '../gateway/mcp-metrics.ts'
 
 /** The path of the metrics. */
 export const METRICS_PATH = '/metrics'

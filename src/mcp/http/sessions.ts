@@ -2,9 +2,10 @@
 // evicts a session in use.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
-import { LOOPBACK } from '../../node/index.ts'
-import { hasSameRights, type User } from '../../users/index.ts'
-import type { McpGateway } from '../gateway/index.ts'
+import { LOOPBACK } from '../../node/http.ts'
+import { hasSameRights } from '../../users/rights.ts'
+import type { User } from '../../users/types.ts'
+import type { McpGateway } from '../gateway/gateway.ts'
 
 /** A session that is live in this process. */
 export type Session = {

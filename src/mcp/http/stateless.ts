@@ -1,8 +1,8 @@
 // Handles HTTP clients of the newer protocol, which has no sessions. All users with the same rights share one handler,
 // so that its notifications reach only those who may see what has changed.
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
-import type { User } from '../../users/index.ts'
-import type { McpGateway } from '../gateway/index.ts'
+import type { User } from '../../users/types.ts'
+import type { McpGateway } from '../gateway/gateway.ts'
 
 /** Handles requests of clients without sessions. */
 export type Stateless = {

@@ -1,7 +1,7 @@
 // Counts the HTTP requests of MCP clients, and drains the gateway: finishes running calls, ends streams so that clients
 // reconnect elsewhere, and refuses everything new.
-import { type Fields, fieldsOf } from '../../lib/index.ts'
-import { GATEWAY, type McpMetrics } from '../gateway/index.ts'
+import { type Fields, fieldsOf } from '../../lib/json.ts'
+import { GATEWAY, type McpMetrics } from '../gateway/mcp-metrics.ts'
 import { refusal } from './guard.ts'
 
 /** The requests in progress. */

@@ -6,14 +6,17 @@ import {
   ProtocolErrorCode,
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
-import { mcpName, type Pool, type PoolTool, type Shelf } from '../../core/index.ts'
-import { cleanTexts, listedNames } from '../../core/tools/index.ts'
-import { cleanText, type Fields, isFields, oneLine } from '../../lib/index.ts'
-import type { Rights } from '../../users/index.ts'
-import type { ListKind } from '../cache/index.ts'
-import { ALWAYS_LOAD } from '../greeting/index.ts'
-import type { ShelvedTool } from '../host/index.ts'
-import { isForPages } from '../protocol/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import { cleanTexts } from '../../core/tools/definition.ts'
+import { listedNames, mcpName } from '../../core/tools/names.ts'
+import type { Pool, PoolTool } from '../../core/types.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
+import { cleanText, oneLine } from '../../lib/text.ts'
+import type { Rights } from '../../users/rights.ts'
+import type { ListKind } from '../cache/definition-cache.ts'
+import { ALWAYS_LOAD } from '../greeting/greeting.ts'
+import type { ShelvedTool } from '../host/publisher.ts'
+import { isForPages } from '../protocol/protocol.ts'
 import type { CallOptions, CallOutput, HostEvent, ListedTool, McpHost, ServerStatus } from '../types.ts'
 
 /** Maps URIs of servers to those that clients see, and back. */

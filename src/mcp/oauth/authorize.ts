@@ -8,8 +8,8 @@ import {
   type StoredOAuthTokens,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { oneLine, replaceLiterals } from '../../lib/index.ts'
-import { boundedFetch } from '../session/index.ts'
+import { oneLine, replaceLiterals } from '../../lib/text.ts'
+import { boundedFetch } from '../session/bounded-fetch.ts'
 import type { AuthProvider } from '../types.ts'
 import {
   type CredentialFile,

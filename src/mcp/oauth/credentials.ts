@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { JsonFile } from '../../node/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { JsonFile } from '../../node/json-file.ts'
+import type { StateStore } from '../../store/types.ts'
 
 /** A login as stored. Its parts have the SDK's types, which are not exported. */
 export type Credentials = {
@@ -129,7 +129,7 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
     },
     async alone(work) {
       // Loaded with the store, which most gateways run without.
-      const { withLock } = await import('../../store/index.ts')
+      const { withLock } = await import('../../store/with-lock.ts')
       return withLock(
         store,
         `lock/${key}`,

@@ -15,11 +15,11 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { oneLine } from '../../lib/index.ts'
-import { OptionError } from '../../node/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { oneLine } from '../../lib/text.ts'
+import { OptionError } from '../../node/option-error.ts'
+import type { StateStore } from '../../store/types.ts'
 import { createRedactor } from '../redact/index.ts'
-import { openServerSession, type ServerSessionOptions } from '../session/index.ts'
+import { openServerSession, type ServerSessionOptions } from '../session/session.ts'
 import type { ServerConfig } from '../types.ts'
 import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'
 import { listenForCallback } from './callback.ts'

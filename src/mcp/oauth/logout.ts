@@ -5,7 +5,7 @@ import {
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
-import type { StateStore } from '../../store/index.ts'
+import type { StateStore } from '../../store/types.ts'
 import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 

@@ -1,11 +1,19 @@
 // Manages servers for which each user has their own credentials: one host per user with these servers, joined with the
 // shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
-import type { Shelf, Tool } from '../../core/index.ts'
-import { errorMessage } from '../../lib/index.ts'
-import { CredentialError, type CredentialStore, type UserCredentials } from '../../users/credentials/index.ts'
-import { rightsOf, type User } from '../../users/index.ts'
-import { fillUserValues, nameServers, userValuesIn } from '../config/index.ts'
-import { type CredentialFile, createOAuth, readCredentials } from '../oauth/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { Tool } from '../../core/types.ts'
+import { errorMessage } from '../../lib/text.ts'
+import {
+  CredentialError,
+  type CredentialStore,
+  type UserCredentials,
+} from '../../users/credentials/credential-store.ts'
+import { rightsOf } from '../../users/rights.ts'
+import type { User } from '../../users/types.ts'
+import { nameServers } from '../config/slugs.ts'
+import { fillUserValues, userValuesIn } from '../config/user-values.ts'
+import { createOAuth } from '../oauth/authorize.ts'
+import { type CredentialFile, readCredentials } from '../oauth/credentials.ts'
 import type { AuthProvider, CallOptions, HostEvent, McpHost, ServerConfig } from '../types.ts'
 
 /** Options of `createPersonalHosts`. */

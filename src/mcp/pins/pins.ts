@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { errorMessage, isContainer, toJson, wellFormedJson } from '../../lib/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { isContainer, toJson, wellFormedJson } from '../../lib/json.ts'
+import { errorMessage } from '../../lib/text.ts'
+import type { StateStore } from '../../store/types.ts'
 import type { ListedTool } from '../types.ts'
 import { filePlace, type PinPlace, storePlace } from './places.ts'
 

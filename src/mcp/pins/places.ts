@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { JsonFile } from '../../node/index.ts'
-import type { StateStore } from '../../store/index.ts'
+import { JsonFile } from '../../node/json-file.ts'
+import type { StateStore } from '../../store/types.ts'
 
 /** Keeps JSON by server. Methods reject while the place cannot be reached. */
 export type PinPlace = {
@@ -56,13 +56,13 @@ export function storePlace(store: StateStore): PinPlace {
     set: (server, json) =>
       json === undefined ? store.delete(PREFIX + server) : store.set(PREFIX + server, json),
     async all() {
-      const { entriesIn } = await import('../../store/index.ts')
+      const { entriesIn } = await import('../../store/types.ts')
       const found: string[] = []
       for await (const { value } of entriesIn(store, PREFIX)) found.push(value)
       return found
     },
     async alone(server, work) {
-      const { withLock } = await import('../../store/index.ts')
+      const { withLock } = await import('../../store/with-lock.ts')
       return withLock(store, `lock/pins/${server}`, LOCK_MS, work)
     },
     announce: (server) => store.publish(CHANNEL, server),

@@ -4,8 +4,8 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
-import type { Fields } from '../../lib/index.ts'
-import { TimeoutError } from '../../node/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { TimeoutError } from '../../node/with-timeout.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
 /** Says how to give a server's requests a token, for messages; `scope` names the permissions that are missing. */

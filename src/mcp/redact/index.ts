@@ -1,7 +1,9 @@
 // Hides configured values in everything that Toolshelf writes: of one server's variables, headers, references, arguments
 // and URL, literally and as JSON, URLs and base64 write them. What a server sends in another form is not found.
 // Implements H8.
-import { cleanText, splitName } from '../../lib/index.ts'
+
+import { splitName } from '../../lib/names.ts'
+import { cleanText } from '../../lib/text.ts'
 import type { ServerConfig } from '../types.ts'
 
 /** Hides one server's secrets. */

@@ -2,8 +2,8 @@
 // reconnecting streams.
 // Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { wellFormedJson } from '../../lib/index.ts'
-import { proxiedFetch } from '../../node/index.ts'
+import { wellFormedJson } from '../../lib/json.ts'
+import { proxiedFetch } from '../../node/proxied-fetch.ts'
 import { createBudget } from './stdio.ts'
 
 /** The clock; replaceable in tests. */

@@ -7,8 +7,8 @@ import {
   LOG_LEVEL_META_KEY,
   type McpSubscription,
 } from '@modelcontextprotocol/client'
-import type { Fields } from '../../lib/index.ts'
-import { passableMeta } from '../protocol/index.ts'
+import type { Fields } from '../../lib/json.ts'
+import { passableMeta } from '../protocol/protocol.ts'
 import type { QuestionHandler } from '../types.ts'
 import type { SessionCallOptions } from './session.ts'
 

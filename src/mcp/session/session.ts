@@ -14,8 +14,10 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { dropOldest, type Fields, fieldsOf, isFields, toJson } from '../../lib/index.ts'
-import { createYieldBySize, seconds, TimeoutError, withTimeout } from '../../node/index.ts'
+import { type Fields, fieldsOf, isFields, toJson } from '../../lib/json.ts'
+import { dropOldest } from '../../lib/objects.ts'
+import { seconds, TimeoutError, withTimeout } from '../../node/with-timeout.ts'
+import { createYieldBySize } from '../../node/yield-by-size.ts'
 import {
   type ClientCall,
   connectionFailure,
@@ -26,7 +28,7 @@ import {
   passableMeta,
   SessionError,
   withPassableMeta,
-} from '../protocol/index.ts'
+} from '../protocol/protocol.ts'
 import type {
   AuthProvider,
   CallOptions,

@@ -2,11 +2,16 @@
 // Implements wire 17, 20, 21, 22, 23, 28.
 
 import { createHash } from 'node:crypto'
-import type { PoolTool, Rank, TraceListener } from '../../core/index.ts'
-import { blocksOf, changeIn, isDeferred, nameOf, walkRequest } from '../../core/oracle/index.ts'
-import { buildPool } from '../../core/tools/index.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
-import { LimitError } from '../../users/index.ts'
+import type { Rank } from '../../core/calls/query.ts'
+import { changeIn } from '../../core/oracle/references.ts'
+import { isDeferred, nameOf } from '../../core/oracle/tool-entries.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { walkRequest } from '../../core/oracle/walk.ts'
+import { buildPool } from '../../core/tools/pool.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { LimitError } from '../../users/work.ts'
 import { createRecent } from '../recent.ts'
 import {
   type ReplySearchOptions,

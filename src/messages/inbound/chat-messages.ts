@@ -1,8 +1,9 @@
 // Converts the messages of a chat completion request to the Messages shape. Each message converts on its own, so that
 // known ones are converted once; only the results of parallel calls are joined, as the Messages API wants them.
-import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import { refuseRequest } from '../errors.ts'
-import { systemReminder } from '../wire/index.ts'
+import { systemReminder } from '../wire/lower.ts'
 import { FREEFORM_FIELD } from './freeform.ts'
 import { oncePerRun } from './once-per-run.ts'
 import { callInput, mediaSource, startedByUser } from './openai-content.ts'

@@ -1,6 +1,6 @@
 // Writes a reply as a chat completion: chunks of a stream, or one document.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
-import { stringifyExact } from '../json/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
 import { createFreeformReader, type FreeformReader } from './freeform.ts'
 import { refusalIn } from './openai-content.ts'

@@ -1,13 +1,6 @@
 // Converts a chat completion request to the Messages shape.
-import {
-  type Fields,
-  fieldsOf,
-  isFields,
-  listOf,
-  omitFields,
-  oncePerFrozen,
-  textOf,
-} from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'

@@ -1,6 +1,6 @@
 // Freeform tools, which OpenAI calls `custom`: their input is plain text. Inside the gateway they have one text field.
-import { inputOf } from '../../core/index.ts'
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { inputOf } from '../../core/reply.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
 
 /** The only field of a freeform tool's input inside the gateway. */
 export const FREEFORM_FIELD = 'input'

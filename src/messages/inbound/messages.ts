@@ -1,10 +1,10 @@
 // The Messages API inbound: requests and replies already have the shape that the gateway uses inside.
-import { createCollector } from '../../core/index.ts'
-import { fieldsOf, isFields, omitFields } from '../../lib/index.ts'
+import { createCollector } from '../../core/reply.ts'
+import { fieldsOf, isFields, omitFields } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
-import { exactJson, stringifyExact } from '../json/index.ts'
+import { exactJson, stringifyExact } from '../json/exact.ts'
 import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
-import { serializeEvent } from '../upstream/index.ts'
+import { serializeEvent } from '../upstream/sse.ts'
 import type { InboundApi, ReplyWriter } from './types.ts'
 
 /** Validates requests of the Messages API; needs no conversion. */

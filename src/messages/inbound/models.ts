@@ -1,5 +1,5 @@
 // Writes the list of models in the shape of the client's API.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import type { HttpAnswer } from '../types.ts'
 import type { InboundApi } from './types.ts'
 

@@ -1,5 +1,5 @@
 // Remembers what was computed from several frozen objects together.
-import type { Fields } from '../../lib/index.ts'
+import type { Fields } from '../../lib/json.ts'
 
 /** Computes once per list of frozen objects and owner; found again by the first object of the list. */
 export function oncePerRun<Owner extends object, Value>(

@@ -1,8 +1,8 @@
 // Conversions of content that Chat Completions and Responses share.
-import { inputOf } from '../../core/index.ts'
-import { type Fields, isFields, textOf, toJson } from '../../lib/index.ts'
+import { inputOf } from '../../core/reply.ts'
+import { type Fields, isFields, textOf, toJson } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
-import { parseExact } from '../json/index.ts'
+import { parseExact } from '../json/exact.ts'
 
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
 const MAX_ITEMS = 20_000

@@ -1,5 +1,5 @@
 // Converts error responses and headers from the Messages API to OpenAI's, which Chat Completions and Responses share.
-import { fieldsOf, textOf } from '../../lib/index.ts'
+import { fieldsOf, textOf } from '../../lib/json.ts'
 import { reasonIn } from '../errors.ts'
 import type { Fields, Headers, HttpAnswer } from '../types.ts'
 

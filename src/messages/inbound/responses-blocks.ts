@@ -1,6 +1,8 @@
 // Converts the model's items of a Responses request, and the outputs of its calls, to blocks of messages.
-import { type Fields, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
-import { callItemsIn, itemIn, keepItem, toolTypeOf } from '../upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
+import { callItemsIn, toolTypeOf } from '../upstream/call-items.ts'
+import { itemIn, keepItem } from '../upstream/thoughts.ts'
 import { callInput } from './openai-content.ts'
 import { fromParts } from './responses-parts.ts'
 import { fromReasoning } from './responses-reasoning.ts'

@@ -1,5 +1,5 @@
 // The definitions of OpenAI's tools without a schema of their own, as models of other vendors need them.
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
 import { fromFreeform } from './freeform.ts'
 
 /**

@@ -1,5 +1,5 @@
 // The response object of the Responses API: what a reply repeats of its request, its status, usage and error.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import type { HttpAnswer } from '../types.ts'
 import { toOpenaiError } from './openai-errors.ts'
 

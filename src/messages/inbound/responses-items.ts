@@ -1,8 +1,8 @@
 // Converts the items of a Responses request to messages. Items of the model up to the next one of the client form one
 // assistant message; the outputs of its calls follow in one user message, as the Messages API wants them.
-import { type Fields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, listOf, textOf } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
-import { systemReminder } from '../wire/index.ts'
+import { systemReminder } from '../wire/lower.ts'
 import { oncePerRun } from './once-per-run.ts'
 import { startedByUser } from './openai-content.ts'
 import { assistantBlocks, isClientCall, isModelItem, resultBlock } from './responses-blocks.ts'

@@ -1,7 +1,8 @@
 // Writes the blocks of a reply as output items of the Responses API, with the events of each kind of item.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
-import { stringifyExact } from '../json/index.ts'
-import { callItemsOf, itemIn } from '../upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { stringifyExact } from '../json/exact.ts'
+import { callItemsOf } from '../upstream/call-items.ts'
+import { itemIn } from '../upstream/thoughts.ts'
 import { createFreeformReader } from './freeform.ts'
 import { encryptedContent } from './responses-reasoning.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'

@@ -1,5 +1,5 @@
 // Converts the content of messages and results of the Responses API to blocks.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
 import { mediaSource } from './openai-content.ts'
 

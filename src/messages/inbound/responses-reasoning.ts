@@ -1,7 +1,7 @@
 // Converts reasoning items to thinking blocks and back. The client keeps a block for us in `encrypted_content`; items
 // that come from OpenAI itself travel on unread, for an upstream that understands them.
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
-import { isKeptThought, keepItem } from '../upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/json.ts'
+import { isKeptThought, keepItem } from '../upstream/thoughts.ts'
 
 /** Starts the encrypted content that holds a block of another API. */
 const BLOCK = 'toolshelf-thinking.'

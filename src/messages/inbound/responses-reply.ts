@@ -1,10 +1,10 @@
 // Writes a reply in the Responses API: its events with their sequence numbers, and the response object.
 import { randomUUID } from 'node:crypto'
-import { type BlockInMaking, finishBlock, grow } from '../../core/index.ts'
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
-import { exactJson, stringifyExact } from '../json/index.ts'
+import { type BlockInMaking, finishBlock, grow } from '../../core/reply.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { exactJson, stringifyExact } from '../json/exact.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
-import { REFUSAL_BLOCK } from '../upstream/index.ts'
+import { REFUSAL_BLOCK } from '../upstream/refused.ts'
 import { laterUsage } from '../usage.ts'
 import { refusalIn } from './openai-content.ts'
 import {

@@ -1,5 +1,5 @@
 // Converts a Responses request to a Messages request.
-import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
 import { numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'

@@ -1,5 +1,5 @@
 // Converts `tool_choice` and `parallel_tool_calls` of a Responses request.
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
 import { refuseRequest } from '../errors.ts'
 import { barredBy, type ToolChoice } from './openai-content.ts'
 import type { ToolTable } from './responses-tools.ts'

@@ -1,6 +1,7 @@
 // Converts the tools of a Responses request to the Messages shape: functions, namespaces, freeform and shell tools. The
 // table also gives a tool's own name and namespace back for the reply.
-import { type Fields, fieldsOf, hash, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import { hash, oncePerFrozen } from '../../lib/objects.ts'
 import { refuseRequest } from '../errors.ts'
 import { clientToolDefinition } from './responses-definitions.ts'
 import { insideName } from './tool-names.ts'

@@ -1,6 +1,6 @@
 // Remembers the output items of Responses replies that a client did not ask to leave unstored, so that its next request may
 // name them by `item_reference`. In memory, least recently used first out: after a restart nothing is known.
-import { type Fields, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, textOf, toJson } from '../../lib/json.ts'
 import { createSizedCache } from '../recent.ts'
 
 /** The items that one owner of a key may refer to. */

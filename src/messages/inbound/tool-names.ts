@@ -1,5 +1,5 @@
 // Names of tools inside the gateway: those of the Messages API, which allows fewer characters than some clients use.
-import { hash } from '../../lib/index.ts'
+import { hash } from '../../lib/objects.ts'
 
 const MAX_NAME_LENGTH = 128
 

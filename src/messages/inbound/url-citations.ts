@@ -1,7 +1,7 @@
 // Converts the citations of a text to the URL citations of OpenAI's APIs. Citations of documents have no counterpart there: those
 // refer to uploaded files.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
-import { citedRange } from '../upstream/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { citedRange } from '../upstream/citations.ts'
 
 /**
  * A source and the range of characters that it supports; the Messages API cites for a whole block instead.

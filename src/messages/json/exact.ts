@@ -1,5 +1,5 @@
 // Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
-import { MAX_JSON_DEPTH } from '../../node/index.ts'
+import { MAX_JSON_DEPTH } from '../../node/json-values.ts'
 import { readValue } from './read.ts'
 import { DepthError, endOfValue, skipSpace } from './scan.ts'
 import { jsonBytes } from './text.ts'

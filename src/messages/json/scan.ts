@@ -1,6 +1,6 @@
 // Finds where JSON values start and end in bytes, without parsing them. Checks structure only: a caller that needs a
 // value runs JSON.parse on its bytes, which rejects invalid content.
-import { endOfJsonString, MAX_JSON_DEPTH } from '../../node/index.ts'
+import { endOfJsonString, MAX_JSON_DEPTH } from '../../node/json-values.ts'
 
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a]
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -1,7 +1,7 @@
 // Remembers the JSON text that objects were parsed from and reuses it when writing: unchanged values go out byte for
 // byte, including long numbers, without being serialised again.
 
-import { wellFormedJson } from '../../lib/index.ts'
+import { wellFormedJson } from '../../lib/json.ts'
 
 /** The JSON of objects that never change: what they were parsed from, or what was written once. */
 const texts = new WeakMap<object, Buffer>()

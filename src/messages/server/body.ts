@@ -1,9 +1,10 @@
 // Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
-import { type BufferPool, freeBuffer } from '../../node/index.ts'
+import type { BufferPool } from '../../node/buffer-pool.ts'
+import { freeBuffer } from '../../node/free-buffer.ts'
 import { refuseRequest } from '../errors.ts'
-import type { Flow } from '../upstream/index.ts'
+import type { Flow } from '../upstream/http.ts'
 import type { HeldBytes } from './held-bytes.ts'
 
 /** Limits for reading a body. */

@@ -2,9 +2,9 @@
 // arrives, because clients and proxies drop silent connections.
 // Implements wire 35.
 import type { ServerResponse } from 'node:http'
-import { wellFormedJson } from '../../lib/index.ts'
-import { waitForDrain } from '../../node/index.ts'
-import type { ReplyWriter } from '../inbound/index.ts'
+import { wellFormedJson } from '../../lib/json.ts'
+import { waitForDrain } from '../../node/http.ts'
+import type { ReplyWriter } from '../inbound/types.ts'
 import type { Headers, StreamEvent } from '../types.ts'
 
 /** Options of `openEventStream`. */

@@ -2,7 +2,7 @@
 import type { MessagesGateway } from '../gateway.ts'
 import { newOutcome } from '../request-outcome.ts'
 import type { UpstreamCall, UpstreamOrigin } from '../types.ts'
-import { type Flow, openRequest } from '../upstream/index.ts'
+import { type Flow, openRequest } from '../upstream/http.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'

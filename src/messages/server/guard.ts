@@ -1,20 +1,15 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { authorizationOf, createHostAccess, hostNameOf, isSecret } from '../../node/index.ts'
-import {
-  type AccessRefusal,
-  type Authenticator,
-  type ClientWork,
-  createClientWork,
-  isRefusal,
-  type UsageMeter,
-  type User,
-} from '../../users/index.ts'
+import { createHostAccess, hostNameOf } from '../../node/access.ts'
+import { authorizationOf, isSecret } from '../../node/http.ts'
+import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/types.ts'
+import type { UsageMeter } from '../../users/usage.ts'
+import { type ClientWork, createClientWork } from '../../users/work.ts'
 import { refuseForNow, refuseRequest } from '../errors.ts'
 import { type ModeSetting, parseModeSetting } from '../plan.ts'
 import type { Headers } from '../types.ts'
-import { createHopByHopTest } from '../upstream/index.ts'
+import { createHopByHopTest } from '../upstream/http.ts'
 
 /** A key that clients authenticate with. */
 export type ClientKey = {

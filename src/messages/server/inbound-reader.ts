@@ -1,9 +1,11 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-import { createBufferPool, yieldIfOver } from '../../node/index.ts'
+import { createBufferPool } from '../../node/buffer-pool.ts'
+import { yieldIfOver } from '../../node/scheduler.ts'
 import { RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
-import { createItemMemory, type InboundRequest } from '../inbound/index.ts'
+import { createItemMemory } from '../inbound/stored-items.ts'
+import type { InboundRequest } from '../inbound/types.ts'
 import { type ModeSetting, parseModeSetting } from '../plan.ts'
 import type { Fields, Upstream } from '../types.ts'
 import { readBody } from './body.ts'

@@ -1,5 +1,6 @@
 // Health, readiness and metrics of the Messages gateway over HTTP.
-import type { ProcessMetrics, Readiness } from '../../operate/index.ts'
+import type { ProcessMetrics } from '../../operate/metrics.ts'
+import type { Readiness } from '../../operate/service.ts'
 import type { HttpAnswer } from '../types.ts'
 import type { MessagesMetrics } from './metrics.ts'
 

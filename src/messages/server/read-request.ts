@@ -1,22 +1,13 @@
 // Parses a request body. Recognises tools and messages that the same client has sent before by their bytes and does not
 // parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
-import { isFields } from '../../lib/index.ts'
-import { type Slice, whyTooComplex } from '../../node/index.ts'
+import { isFields } from '../../lib/json.ts'
+import { whyTooComplex } from '../../node/json-values.ts'
+import type { Slice } from '../../node/scheduler.ts'
 import { refuseRequest } from '../errors.ts'
-import {
-  createListCache,
-  endOfValue,
-  isListAt,
-  isObjectAt,
-  type ListCache,
-  type ListItem,
-  memberAt,
-  nextItem,
-  readValue,
-  ScanError,
-  skipSpace,
-} from '../json/index.ts'
+import { createListCache, type ListCache, type ListItem } from '../json/lists.ts'
+import { readValue } from '../json/read.ts'
+import { endOfValue, isListAt, isObjectAt, memberAt, nextItem, ScanError, skipSpace } from '../json/scan.ts'
 import type { Fields } from '../types.ts'
 
 /** Parses bodies and remembers their parts. */

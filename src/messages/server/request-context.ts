@@ -1,12 +1,12 @@
 // The state of one HTTP request while the server handles it, and the headers and metrics that report its outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Figures } from '../../core/figures/index.ts'
-import { cut } from '../../lib/index.ts'
+import type { Figures } from '../../core/figures/figures.ts'
+import { cut } from '../../lib/text.ts'
 import { reasonIn } from '../errors.ts'
-import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
+import type { InboundApi, ReplyWriter } from '../inbound/types.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
-import { maskable, maskText } from '../upstream/index.ts'
+import { maskable, maskText } from '../upstream/mask.ts'
 import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { ReservedTokens } from './token-count.ts'
 

@@ -3,12 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { fieldsOf, wellFormedJson } from '../../lib/index.ts'
+import { fieldsOf, wellFormedJson } from '../../lib/json.ts'
 import { errorAnswer, RefusedRequest } from '../errors.ts'
-import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
+import type { InboundApi, ReplyWriter } from '../inbound/types.ts'
 import { RefusedMidway } from '../rounds.ts'
 import type { Headers, HttpAnswer, StreamEvent } from '../types.ts'
-import { maskHeaders, maskingStream, pickEndToEndHeaders, UpstreamError } from '../upstream/index.ts'
+import { pickEndToEndHeaders, UpstreamError } from '../upstream/http.ts'
+import { maskHeaders, maskingStream } from '../upstream/mask.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Sends a complete response. */

@@ -1,29 +1,30 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TraceListener } from '../../core/index.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { checkKeyLength } from '../../node/access.ts'
 import {
   answerNode,
-  checkKeyLength,
   close,
   closeGently,
   isForInspector,
   isSecret,
   LOOPBACK,
   listen,
-  OptionError,
-} from '../../node/index.ts'
+} from '../../node/http.ts'
+import { OptionError } from '../../node/option-error.ts'
+import { watchProcess } from '../../operate/metrics.ts'
 import {
   createHttpServer,
   createReadiness,
   openTlsFiles,
   type ReadinessCheck,
   type TlsFiles,
-  watchProcess,
-} from '../../operate/index.ts'
-import type { Authenticator, UsageMeter } from '../../users/index.ts'
+} from '../../operate/service.ts'
+import type { Authenticator } from '../../users/types.ts'
+import type { UsageMeter } from '../../users/usage.ts'
 import type { MessagesGateway } from '../gateway.ts'
-import { apiFor } from '../inbound/index.ts'
+import { apiFor } from '../inbound/apis.ts'
 import { AUTO, type ModeSetting } from '../plan.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import { createEndpoints } from './endpoints.ts'

@@ -1,6 +1,6 @@
 // Counts the tokens of a request and its reply, for users whose tokens are limited: reserved before, settled after.
-import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
-import type { ClientWork, StartedWork } from '../../users/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../lib/json.ts'
+import type { ClientWork, StartedWork } from '../../users/work.ts'
 import type { UsageListener } from '../observe-reply.ts'
 import type { StreamEvent } from '../types.ts'
 

@@ -1,6 +1,6 @@
 // Encodes what a hidden search loaded in the id of the call that follows it. The client sends the id back, so any process
 // or replica can restore the search from the history alone.
-import { hash } from '../../lib/index.ts'
+import { hash } from '../../lib/objects.ts'
 
 /** The tools that a search loaded, and how many matches it left out. */
 export type FoundNames = { readonly names: readonly string[]; readonly left: number }

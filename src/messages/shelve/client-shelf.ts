@@ -1,22 +1,18 @@
 // Builds a shelf from a client's tools, once per tool list, and shares it among all requests with that list.
 import { createHash } from 'node:crypto'
-import { reachesShare } from '../../core/gate/index.ts'
-import type { Timer } from '../../core/index.ts'
-import {
-  capabilityOf,
-  codingAgentPolicy,
-  createPureShelf,
-  defaultCapabilities,
-  type PureShelfOptions,
-  type Rank,
-  SEARCH_TOOL,
-  type Shelf,
-  ShelfError,
-  type Tool,
-} from '../../core/index.ts'
-import { nameOf } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, matchesAny, omitFields, oncePerFrozen } from '../../lib/index.ts'
-import { type Slice, turns, yieldIfOver } from '../../node/index.ts'
+import type { Rank } from '../../core/calls/query.ts'
+import { ShelfError } from '../../core/errors.ts'
+import { capabilityOf, defaultCapabilities } from '../../core/gate/capabilities.ts'
+import { reachesShare } from '../../core/gate/gate.ts'
+import type { Timer } from '../../core/options.ts'
+import { nameOf } from '../../core/oracle/tool-entries.ts'
+import { createPureShelf, type PureShelfOptions, type Shelf } from '../../core/shelf.ts'
+import { codingAgentPolicy } from '../../core/tools/policy.ts'
+import type { Tool } from '../../core/types.ts'
+import { type Fields, fieldsOf, omitFields } from '../../lib/json.ts'
+import { matchesAny, SEARCH_TOOL } from '../../lib/names.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { type Slice, turns, yieldIfOver } from '../../node/scheduler.ts'
 import { createRecent } from '../recent.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 

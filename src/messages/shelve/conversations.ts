@@ -1,5 +1,6 @@
 // Finds the conversation that a request continues, so that the library processes only the new messages.
-import type { Shelf, TraceListener } from '../../core/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { TraceListener } from '../../core/trace.ts'
 import type { Fields } from '../types.ts'
 
 /** A prepared conversation. It is kept in memory as long as its last message object. */

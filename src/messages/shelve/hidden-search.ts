@@ -1,11 +1,15 @@
 // Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
 
-import { searchNote } from '../../core/history/index.ts'
-import { READ_TOOL, SEARCH_TOOL, type SearchOutcome } from '../../core/index.ts'
-import { blocksOf, nameOf } from '../../core/oracle/index.ts'
-import { oneLine, textOf } from '../../lib/index.ts'
-import { pauseIn } from '../../node/index.ts'
-import { type ClientWork, LimitError } from '../../users/index.ts'
+import type { SearchOutcome } from '../../core/calls/answer.ts'
+import { searchNote } from '../../core/history/notes.ts'
+import { nameOf } from '../../core/oracle/tool-entries.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { READ_TOOL } from '../../core/results/results.ts'
+import { textOf } from '../../lib/json.ts'
+import { SEARCH_TOOL } from '../../lib/names.ts'
+import { oneLine } from '../../lib/text.ts'
+import { pauseIn } from '../../node/scheduler.ts'
+import { type ClientWork, LimitError } from '../../users/work.ts'
 import {
   type ReplySearchOptions,
   type SearchCall,

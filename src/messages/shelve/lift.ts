@@ -1,15 +1,14 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
-import {
-  type Pause,
-  READ_TOOL,
-  SEARCH_TOOL,
-  type SearchOutcome,
-  type Shelf,
-  type TraceListener,
-} from '../../core/index.ts'
-import { fieldsOf } from '../../lib/index.ts'
-import { type Slice, yieldIfOver } from '../../node/index.ts'
+
+import type { SearchOutcome } from '../../core/calls/answer.ts'
+import type { Pause } from '../../core/options.ts'
+import { READ_TOOL } from '../../core/results/results.ts'
+import type { Shelf } from '../../core/shelf.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { fieldsOf } from '../../lib/json.ts'
+import { SEARCH_TOOL } from '../../lib/names.ts'
+import { type Slice, yieldIfOver } from '../../node/scheduler.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'

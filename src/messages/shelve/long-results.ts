@@ -1,20 +1,22 @@
 // Replaces long tool results in a client's history by previews, and reads them for the model. The client sends its whole
 // history with each request, so nothing is stored: what replaces a result depends on its text alone, in every
 // process, and only the conversation that contains a result can read it.
+
+import type { Pause } from '../../core/options.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
 import {
   idIn,
-  type Pause,
   pageSizeFor,
   READ_TOOL,
   readPart,
   readResultTool,
   replacementFor,
-  type TraceListener,
   unknownHandle,
-} from '../../core/index.ts'
-import { blocksOf } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { digestOf } from '../../node/results/index.ts'
+} from '../../core/results/results.ts'
+import type { TraceListener } from '../../core/trace.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { digestOf } from '../../node/results/stores.ts'
 
 /** Replaces long results and reads them. */
 export type LongResults = {

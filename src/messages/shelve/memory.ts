@@ -1,8 +1,9 @@
 // Remembers hidden searches that no call id carries because no call followed them, keyed by a hash of the conversation
 // up to that reply. If they are forgotten, the model only has to search again.
 import { hash } from 'node:crypto'
-import { blocksOf } from '../../core/oracle/index.ts'
-import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { type Fields, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import { createRecent } from '../recent.ts'
 import type { HiddenSearch } from './carry.ts'
 import { isThought } from './restore.ts'

@@ -1,9 +1,10 @@
 // Puts hidden searches back into a client's history, from the ids of its calls and from memory. Where neither knows of a
 // search, a call of a deferred tool implies one, because a tool that was called must have been loaded.
 import { isDeepStrictEqual } from 'node:util'
-import { searchNote, withRemark } from '../../core/history/index.ts'
-import { blocksOf } from '../../core/oracle/index.ts'
-import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { searchNote, withRemark } from '../../core/history/notes.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { type Fields, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import {
   type CodedNames,
   carriedBy,

@@ -1,8 +1,8 @@
 // Handles models that bind thinking to its prefix (wire 44). Some hidden searches are not restored, which changes the
 // prefix; the API is asked to drop the thinking after them instead of refusing the request.
-import { capabilityOf, defaultCapabilities } from '../../core/index.ts'
-import { THINKING_BINDING } from '../../core/oracle/index.ts'
-import { fieldsOf, parseBetas } from '../../lib/index.ts'
+import { capabilityOf, defaultCapabilities } from '../../core/gate/capabilities.ts'
+import { THINKING_BINDING } from '../../core/oracle/thinking.ts'
+import { fieldsOf, parseBetas } from '../../lib/json.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
 
 /** Returns whether the request's thinking is bound to its prefix. */

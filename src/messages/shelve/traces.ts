@@ -1,7 +1,8 @@
 // Finds and removes the gateway's additions to a conversation: `caller` on calls, and ids that carry searches.
 
-import { blocksOf } from '../../core/oracle/index.ts'
-import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { type Fields, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
 import type { MessagesRequest } from '../types.ts'
 import { withoutCarried } from './carry.ts'
 

@@ -1,6 +1,6 @@
 // The kinds of tools that OpenAI's Responses API calls by items of their own, and how those items correspond to calls
 // with JSON input. Both sides of the gateway use this table.
-import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/json.ts'
 import { jsonOf } from './openai.ts'
 
 /** How the calls of one type of tool are written. */

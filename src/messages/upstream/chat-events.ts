@@ -1,8 +1,8 @@
 // Converts chat completion chunks to Messages stream events. Servers differ: calls may lack an id or index, arrive whole
 // or in pieces, in sequence or interleaved; the blocks of the reply always come in sequence.
 import { randomUUID } from 'node:crypto'
-import { inputOf } from '../../core/index.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import { inputOf } from '../../core/reply.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/json.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { citationsOf } from './citations.ts'

@@ -3,14 +3,14 @@
 import {
   type Fields,
   fieldsOf,
-  hash,
   isFields,
   listOf,
   textOf,
   toJson,
   withoutCacheControl,
-} from '../../lib/index.ts'
-import { stringifyExact } from '../json/index.ts'
+} from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { type Names, systemText } from './openai.ts'

@@ -1,8 +1,9 @@
 // Converts a Messages request to a Chat Completions request with few fields, since many servers refuse unknown ones.
 // Fields that grow from turn to turn come last, for the prompt cache: tools, then messages.
-import { type Fields, fieldsOf, hash, listOf, omitFields, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
-import { plainTool } from '../wire/index.ts'
+import { plainTool } from '../wire/lower.ts'
 import { toMessages } from './chat-messages.ts'
 import type { Dialect } from './dialects.ts'
 import { allowedTools, type Names, namesOf } from './openai.ts'

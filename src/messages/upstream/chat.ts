@@ -1,7 +1,7 @@
 // An upstream for OpenAI's Chat Completions API: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, fieldsOf, listOf } from '../../lib/index.ts'
-import { jsonBytes } from '../json/index.ts'
+import { type Fields, fieldsOf, listOf } from '../../lib/json.ts'
+import { jsonBytes } from '../json/text.ts'
 import type {
   ChosenWire,
   Headers,

@@ -1,6 +1,6 @@
 // Converts the URL citations of OpenAI's APIs to citations of a text block. Their index, which only Anthropic could read, says where
 // in the text they apply, so that a client of OpenAI's APIs gets the same ranges.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 
 const CITED = 'toolshelf.cited.'
 

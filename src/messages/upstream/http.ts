@@ -2,7 +2,8 @@
 import { type IncomingMessage, request as plain, type RequestOptions } from 'node:http'
 import { request as secure } from 'node:https'
 import type { Writable } from 'node:stream'
-import { agentFor, nameProxy } from '../../node/index.ts'
+import { nameProxy } from '../../node/proxies.ts'
+import { agentFor } from '../../node/proxy-agents.ts'
 import type { Headers, HttpAnswer } from '../types.ts'
 
 /** A request to an upstream. */

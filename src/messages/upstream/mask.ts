@@ -1,6 +1,6 @@
 // Masks the operator's keys in upstream responses: some servers echo the credentials that they refuse.
 import { Transform } from 'node:stream'
-import { literalRanges, replaceLiterals } from '../../lib/index.ts'
+import { literalRanges, replaceLiterals } from '../../lib/text.ts'
 import type { Headers, HttpAnswer, SamplingOutcome, StreamEvent, Upstream } from '../types.ts'
 import { UpstreamError } from './http.ts'
 

@@ -1,10 +1,11 @@
 // An upstream for the Messages API: Anthropic's own or a compatible server.
 
-import { isKnownHost, searchBetas } from '../../core/gate/index.ts'
-import { capabilityOf, defaultCapabilities, eventsOf } from '../../core/index.ts'
-import { fieldsOf, isFields, listOf, parseBetas } from '../../lib/index.ts'
-import { createBufferPool } from '../../node/index.ts'
-import { exactJson, jsonBytes, parseExact } from '../json/index.ts'
+import { capabilityOf, defaultCapabilities, isKnownHost, searchBetas } from '../../core/gate/capabilities.ts'
+import { eventsOf } from '../../core/reply.ts'
+import { fieldsOf, isFields, listOf, parseBetas } from '../../lib/json.ts'
+import { createBufferPool } from '../../node/buffer-pool.ts'
+import { exactJson, parseExact } from '../json/exact.ts'
+import { jsonBytes } from '../json/text.ts'
 import type {
   Headers,
   HttpAnswer,

@@ -1,6 +1,6 @@
 // A client's own definitions of its tools, for an upstream that speaks the same API: what the Messages shape cannot
 // express, such as namespaces, freeform tools and tools that OpenAI runs itself, reaches it as the client wrote it.
-import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../../lib/json.ts'
 import type { ClientTerms } from '../types.ts'
 import { callItemsOf } from './call-items.ts'
 

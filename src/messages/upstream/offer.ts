@@ -1,6 +1,6 @@
 // Sends an OpenAI request and retries it without the fields that the server refuses: servers accept different ones.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, omitFields } from '../../lib/index.ts'
+import { type Fields, omitFields } from '../../lib/json.ts'
 import type { HttpAnswer } from '../types.ts'
 import { readWhole } from './http.ts'
 import { toMessagesError } from './openai.ts'

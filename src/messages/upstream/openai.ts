@@ -1,7 +1,8 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
-import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
-import { traceIdOf } from '../../node/index.ts'
-import { isDeepJson } from '../json/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
+import { traceIdOf } from '../../node/trace-stream.ts'
+import { isDeepJson } from '../json/exact.ts'
 import type { ClientTerms, Headers, HttpAnswer, MessagesRequest, UpstreamOrigin } from '../types.ts'
 
 /** Anthropic's error types by status. */

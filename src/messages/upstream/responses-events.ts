@@ -1,5 +1,5 @@
 // Converts Responses stream events to Messages stream events. A complete response is treated as its final event.
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/json.ts'
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
 import { callItemsIn, toolTypeOf } from './call-items.ts'

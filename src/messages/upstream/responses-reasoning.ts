@@ -1,5 +1,5 @@
 // Reasoning of OpenAI's models: asks for it, and converts encrypted reasoning items to thinking blocks and back.
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { asksForThinking, itemIn, type Thoughts } from './thoughts.ts'

@@ -2,19 +2,14 @@
 // `tools` and all earlier items stay unchanged (wire 41).
 // Implements wire 41.
 import { createHash } from 'node:crypto'
-import {
-  blocksOf,
-  isDeferred,
-  isReference,
-  nameOf,
-  type RevealedTool,
-  referencesIn,
-  type WalkStep,
-  walkRequest,
-} from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { plainSearchTool, type Variant, variantOf } from '../hosted/index.ts'
-import { stringifyExact } from '../json/index.ts'
+import { isReference, referencesIn } from '../../core/oracle/references.ts'
+import { isDeferred, nameOf } from '../../core/oracle/tool-entries.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { type RevealedTool, type WalkStep, walkRequest } from '../../core/oracle/walk.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { plainSearchTool, type Variant, variantOf } from '../hosted/hosted-search.ts'
+import { stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest } from '../types.ts'
 import {
   failedText,
@@ -23,7 +18,7 @@ import {
   removedText,
   withDirectives,
   withRemarksInside,
-} from '../wire/index.ts'
+} from '../wire/lower.ts'
 import { type CallItems, callItemsOf } from './call-items.ts'
 import type { Dialect } from './dialects.ts'
 import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'

@@ -2,8 +2,8 @@
 // Implements wire 41.
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
-import { jsonBytes } from '../json/index.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../lib/json.ts'
+import { jsonBytes } from '../json/text.ts'
 import type {
   ChosenWire,
   MessagesRequest,

@@ -1,6 +1,9 @@
 // Reads and validates a script for the offline model, so that playing it cannot fail. docs/script.md describes the format.
-import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
-import { readNamedText, UnreadableFile } from '../../node/index.ts'
+
+import { type Fields, isFields, toJson } from '../../lib/json.ts'
+import { closestNames } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
+import { readNamedText, UnreadableFile } from '../../node/bounded-file.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 /** A script for the offline model. */

@@ -1,19 +1,13 @@
 // The offline model: computes a reply from a request and a script. It is stateless: the progress of a rule is read from
 // the conversation, so a restarted process or another replica continues where it left off.
 
-import { signThinking, visibleTools } from '../../core/oracle/index.ts'
-import {
-  CALL_TOOL,
-  type Fields,
-  fieldsOf,
-  hash,
-  isFields,
-  SEARCH_TOOL,
-  textOf,
-  toJson,
-} from '../../lib/index.ts'
+import { visibleTools } from '../../core/oracle/render.ts'
+import { signThinking } from '../../core/oracle/thinking.ts'
+import { type Fields, fieldsOf, isFields, textOf, toJson } from '../../lib/json.ts'
+import { CALL_TOOL, SEARCH_TOOL } from '../../lib/names.ts'
+import { hash } from '../../lib/objects.ts'
 import type { MessagesRequest } from '../types.ts'
-import { throughCallTool } from '../wire/index.ts'
+import { throughCallTool } from '../wire/lower.ts'
 import type { Act, Failure, ModelScript, Rule } from './script-file.ts'
 import {
   fill,

@@ -1,6 +1,7 @@
 // The template language of scripts: {{templates}} in texts, and tool names as /patterns/.
 
-import { type Fields, isFields, splitName } from '../../lib/index.ts'
+import { type Fields, isFields } from '../../lib/json.ts'
+import { splitName } from '../../lib/names.ts'
 
 const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
 

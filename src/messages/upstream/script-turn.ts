@@ -1,11 +1,12 @@
 // Reads a request for the offline model: the latest user message, and the calls and results since then.
 
-import { isOurText } from '../../core/history/index.ts'
-import { SEARCH_TOOL } from '../../core/index.ts'
-import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
-import { CALL_THESE, CALL_TOOL, type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
+import { isOurText } from '../../core/history/notes.ts'
+import { referencesIn } from '../../core/oracle/references.ts'
+import { blocksOf } from '../../core/oracle/turns.ts'
+import { type Fields, fieldsOf, isFields, textOf } from '../../lib/json.ts'
+import { CALL_THESE, CALL_TOOL, SEARCH_TOOL } from '../../lib/names.ts'
 import type { MessagesRequest } from '../types.ts'
-import { fromCallTool } from '../wire/index.ts'
+import { fromCallTool } from '../wire/lower.ts'
 
 /** Search tools that the offline model can use, in order of preference. */
 const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']

@@ -1,15 +1,13 @@
 // The offline model as an upstream: validates each request as the API would, answers from a script, and streams the
 // reply like recorded API traffic (wire 1.5). Runs entirely in this process.
 import { setTimeout as wait } from 'node:timers/promises'
-import { estimateTokens, eventsOf } from '../../core/index.ts'
-import {
-  countTokens,
-  type PromptSegment,
-  renderRequest,
-  validateRequest,
-  visibleTools,
-} from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, hash, parseBetas, textOf, toJson } from '../../lib/index.ts'
+import { countTokens, renderRequest, visibleTools } from '../../core/oracle/render.ts'
+import { validateRequest } from '../../core/oracle/validate.ts'
+import type { PromptSegment } from '../../core/oracle/walk.ts'
+import { eventsOf } from '../../core/reply.ts'
+import { estimateTokens } from '../../core/tokens.ts'
+import { type Fields, fieldsOf, parseBetas, textOf, toJson } from '../../lib/json.ts'
+import { hash } from '../../lib/objects.ts'
 import { createRecent } from '../recent.ts'
 import type {
   ChosenWire,

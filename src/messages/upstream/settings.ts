@@ -1,6 +1,6 @@
 // Fits the settings of a request to a model: what the model does not take is left out, or becomes the nearest that it
 // takes. Each upstream writes the result in the words of its API.
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
 import type { MessagesRequest } from '../types.ts'
 import { type Dialect, dialectOf, messagesDialect } from './dialects.ts'
 import { asksForThinking } from './thoughts.ts'

@@ -1,6 +1,6 @@
 // Reads and writes server-sent events.
-import { createScheduler } from '../../node/index.ts'
-import { stringifyExact } from '../json/index.ts'
+import { createScheduler } from '../../node/scheduler.ts'
+import { stringifyExact } from '../json/exact.ts'
 import { MAX_ANSWER_LENGTH, UpstreamError } from './http.ts'
 
 /** One event of a stream. */

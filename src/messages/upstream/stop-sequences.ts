@@ -1,5 +1,5 @@
 // Ends a reply at a stop sequence, for APIs that know none. The rest of the reply is read for its usage, and not shown.
-import { fieldsOf, listOf, textOf } from '../../lib/index.ts'
+import { fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 
 /** Cuts the text of a reply where it first has one of the request's stop sequences. */

@@ -1,6 +1,7 @@
 // Stores the reasoning data of OpenAI-style models in Messages thinking blocks. The client sends them back, and only the
 // upstream and model they came from receive the data again.
-import { type Fields, fieldsOf, hash, isFields, oncePerFrozen, textOf, toJson } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, textOf, toJson } from '../../lib/json.ts'
+import { hash, oncePerFrozen } from '../../lib/objects.ts'
 import type { MessagesRequest } from '../types.ts'
 import { withoutForeignCitations } from './citations.ts'
 import { jsonOf } from './openai.ts'

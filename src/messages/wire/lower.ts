@@ -2,37 +2,16 @@
 // search (wire 39, 40). The oracle determines which tools are visible, and from which message on.
 // Implements wire 28, 30, 32, 39, 40.
 
-import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/index.ts'
-import {
-  blocksOf,
-  entryOf,
-  isChange,
-  isDeferred,
-  isDirective,
-  isReference,
-  kindOf,
-  mayChangeView,
-  nameOf,
-  type RequestWalk,
-  type RevealedTool,
-  referencesIn,
-  type WalkStep,
-  walkRequest,
-} from '../../core/oracle/index.ts'
-import {
-  CALL_TOOL,
-  callToolInput,
-  type Fields,
-  fieldsOf,
-  listOf,
-  misnamesArguments,
-  omitFields,
-  oncePerFrozen,
-  textOf,
-  withoutCacheControl,
-} from '../../lib/index.ts'
-import { plainSearchTool, variantOf } from '../hosted/index.ts'
-import { parseExact, stringifyExact } from '../json/index.ts'
+import { isAnnouncement, isOurText, TOOL_LOADED } from '../../core/history/notes.ts'
+import { isChange, isReference, mayChangeView, referencesIn } from '../../core/oracle/references.ts'
+import { entryOf, isDeferred, kindOf, nameOf } from '../../core/oracle/tool-entries.ts'
+import { blocksOf, isDirective } from '../../core/oracle/turns.ts'
+import { type RequestWalk, type RevealedTool, type WalkStep, walkRequest } from '../../core/oracle/walk.ts'
+import { type Fields, fieldsOf, listOf, omitFields, textOf, withoutCacheControl } from '../../lib/json.ts'
+import { CALL_TOOL, callToolInput, misnamesArguments } from '../../lib/names.ts'
+import { oncePerFrozen } from '../../lib/objects.ts'
+import { plainSearchTool, variantOf } from '../hosted/hosted-search.ts'
+import { parseExact, stringifyExact } from '../json/exact.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
 
 type Lowering = {

@@ -1,7 +1,7 @@
 // Loads a capability table from a file or URL and refreshes it while a host runs (G3).
 // Implements G3.
 import { readFile } from 'node:fs/promises'
-import type { Shelf } from '../../core/index.ts'
+import type { Shelf } from '../../core/shelf.ts'
 import { proxiedFetch } from '../proxied-fetch.ts'
 
 const MAX_BYTES = 1_000_000

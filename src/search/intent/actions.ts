@@ -1,7 +1,8 @@
 // Infers what a tool does (reads, creates, updates, deletes, sends, runs) from its name and description.
-import type { PoolTool } from '../../core/index.ts'
-import { splitName } from '../../lib/index.ts'
-import { ownName, stem } from '../words/index.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { splitName } from '../../lib/names.ts'
+import { ownName } from '../words/query-words.ts'
+import { stem } from '../words/words.ts'
 
 /** A kind of effect: what a tool does, or what a query asks for. */
 export type Action = 'read' | 'create' | 'update' | 'delete' | 'send' | 'run'

@@ -1,7 +1,7 @@
 // Ranks deprecated tools behind their successors; keeps the order of all others.
-import type { Hit, Rank, Ranking } from '../../core/calls/index.ts'
-import type { PoolTool } from '../../core/index.ts'
-import { splitName } from '../../lib/index.ts'
+import type { Hit, Rank, Ranking } from '../../core/calls/query.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { splitName } from '../../lib/names.ts'
 
 /** How far down a successor is searched for, even if fewer tools were asked for. */
 const MAX_SEARCHED = 20

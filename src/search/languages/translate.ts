@@ -1,10 +1,10 @@
 // Detects queries in other languages and translates them word by word, with a table that is part of the package.
 // Implements S14, S18.
 
-import type { Hit } from '../../core/calls/index.ts'
-import type { PoolTool } from '../../core/index.ts'
-import { deniedDeletion } from '../intent/index.ts'
-import { FILLER_WORDS, STOP_WORDS, unaccent } from '../words/index.ts'
+import type { Hit } from '../../core/calls/query.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { deniedDeletion } from '../intent/denial.ts'
+import { FILLER_WORDS, STOP_WORDS, unaccent } from '../words/words.ts'
 
 /** Log-probabilities of words, in bits. This one: an unknown word. */
 const UNKNOWN = -22

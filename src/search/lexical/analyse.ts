@@ -1,7 +1,8 @@
 // Computes a tool's index terms and their strengths: BM25F's weighted, length-normalised and saturated counts over its
 // fields.
-import type { PoolTool } from '../../core/index.ts'
-import { type Emit, eachWord, NO_TERM, searchFields, type Vocabulary } from '../words/index.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { NO_TERM, searchFields, type Vocabulary } from '../words/query-words.ts'
+import { type Emit, eachWord } from '../words/words.ts'
 import type { LexicalSettings } from './settings.ts'
 
 /** The largest strength of a posting. A posting's value has 14 bits of strength and two flags. */

@@ -1,7 +1,8 @@
 // Explains why a tool was found: how each query word matched, in which fields, and how much it contributed.
-import type { PoolTool } from '../../core/index.ts'
-import type { Vocabulary } from '../words/index.ts'
-import { eachWord, FIELDS, type Field, searchFields } from '../words/index.ts'
+import type { PoolTool } from '../../core/types.ts'
+import type { Vocabulary } from '../words/query-words.ts'
+import { FIELDS, type Field, searchFields } from '../words/query-words.ts'
+import { eachWord } from '../words/words.ts'
 import { fieldGain } from './analyse.ts'
 import type { Alternative, MatchKind, QueryPlan } from './plan.ts'
 import type { LexicalSettings } from './settings.ts'

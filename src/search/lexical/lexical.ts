@@ -1,9 +1,9 @@
 // Implements the lexical index: BM25F over the words of tools, with bonuses for names. Immutable: an update creates a
 // new index that copies unchanged documents, so a search never sees a partial change.
-import type { PoolTool } from '../../core/index.ts'
-import type { WeightedWord } from '../meaning/index.ts'
+import type { PoolTool } from '../../core/types.ts'
+import type { WeightedWord } from '../meaning/meaning.ts'
 import { createToolSlices, runAtOnce, type Sliced } from '../slices.ts'
-import { createVocabulary, type Vocabulary } from '../words/index.ts'
+import { createVocabulary, type Vocabulary } from '../words/query-words.ts'
 import { createAnalyser } from './analyse.ts'
 import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'
 import { explainMatch, type WordMatch } from './explain.ts'

@@ -1,8 +1,9 @@
 // Plans a query: for each word, the index terms that match it and how much each contributes.
 
-import type { WeightedWord } from '../meaning/index.ts'
-import type { QueryWord } from '../words/index.ts'
-import { NO_TERM, type Repair, readQuery, repair, stem, synonymsOf, type Vocabulary } from '../words/index.ts'
+import type { WeightedWord } from '../meaning/meaning.ts'
+import type { QueryWord } from '../words/query-words.ts'
+import { NO_TERM, type Repair, readQuery, repair, type Vocabulary } from '../words/query-words.ts'
+import { stem, synonymsOf } from '../words/words.ts'
 import { STRENGTH_STEPS } from './analyse.ts'
 import { countOf, type Postings } from './postings.ts'
 import type { LexicalSettings } from './settings.ts'

@@ -1,9 +1,11 @@
 // Ranks by meaning: cuts texts into word pieces, averages their vectors, and compares vectors in a WebAssembly kernel.
 // Implements S18.
-import type { Pause, PoolTool } from '../../core/index.ts'
-import { splitName } from '../../lib/index.ts'
+import type { Pause } from '../../core/options.ts'
+import type { PoolTool } from '../../core/types.ts'
+import { splitName } from '../../lib/names.ts'
 import { createToolSlices, runAtOnce, runInSlices, type Sliced } from '../slices.ts'
-import { STOP_WORDS, searchFields, splitWords } from '../words/index.ts'
+import { searchFields } from '../words/query-words.ts'
+import { STOP_WORDS, splitWords } from '../words/words.ts'
 
 /** A growing matrix of quantised vectors. */
 export interface Dense {

@@ -1,7 +1,8 @@
 // Stores each user's credentials for servers, encrypted, in the shared store: values by name, and an OAuth login.
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { entriesIn, type StateStore, withLock } from '../../store/index.ts'
+import { entriesIn, type StateStore } from '../../store/types.ts'
+import { withLock } from '../../store/with-lock.ts'
 
 /** A user's credentials for one server. */
 export type UserCredentials = {

@@ -1,8 +1,8 @@
 // Implements the OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access
 // token, and tells clients without one where to get it.
 import type { JWTPayload } from 'jose'
-import { bindMethods, dropOldest } from '../../lib/index.ts'
-import { proxiedFetch } from '../../node/index.ts'
+import { bindMethods, dropOldest } from '../../lib/objects.ts'
+import { proxiedFetch } from '../../node/proxied-fetch.ts'
 import { failed } from '../authenticator.ts'
 import type { NamedUser, People, PersonOfToken } from '../people.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'

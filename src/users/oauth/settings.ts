@@ -1,6 +1,7 @@
 // Reads the settings of the OAuth resource server: whose tokens it accepts, and which profile a scope gives.
-import { type Fields, fieldsOf } from '../../lib/index.ts'
-import { LOOPBACK, OptionError } from '../../node/index.ts'
+import { type Fields, fieldsOf } from '../../lib/json.ts'
+import { LOOPBACK } from '../../node/http.ts'
+import { OptionError } from '../../node/option-error.ts'
 
 /** Whose access tokens a gateway accepts, and what they allow: the section `oauth` of the users file. */
 export type OAuthSettings = {

@@ -1,6 +1,6 @@
 // Verifies access tokens: JWTs that a configured identity provider signed for this gateway.
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
-import { fieldsOf } from '../../lib/index.ts'
+import { fieldsOf } from '../../lib/json.ts'
 import { isOnLoopback, isSafeUrl } from './settings.ts'
 
 /** The claims of a verified token, or why it is not accepted. */

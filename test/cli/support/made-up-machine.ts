@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Command, readInput } from '../../../src/cli/command.ts'
 import { connectCommand } from '../../../src/cli/connect.ts'
-import type { LocalMachine } from '../../../src/mcp/config/index.ts'
+import type { LocalMachine } from '../../../src/mcp/config/places.ts'
 
 export const PROGRAM = ['/opt/node/bin/node', '/opt/lib/node_modules/toolshelf/dist/cli/main.js'] as const
 

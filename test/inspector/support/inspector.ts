@@ -1,11 +1,8 @@
 // An inspector without a port: requests are objects, as its handler takes them.
-import type { TraceRecord } from '../../../src/core/index.ts'
-import { createEventRing } from '../../../src/inspector/events/index.ts'
-import {
-  createInspector,
-  type InspectedServers,
-  type InspectorOptions,
-} from '../../../src/inspector/index.ts'
+import type { TraceRecord } from '../../../src/core/trace.ts'
+import { createEventRing } from '../../../src/inspector/events/ring.ts'
+import { createInspector } from '../../../src/inspector/server/handler.ts'
+import type { InspectedServers, InspectorOptions } from '../../../src/inspector/server/types.ts'
 import type { Loose } from '../../support/talk.ts'
 
 export const KEY = 'the-key-of-this-process'

@@ -1,14 +1,9 @@
 // The playground's search over given tools, with the real rankers and their explanations.
-import type { PoolTool } from '../../../src/core/index.ts'
-import type {
-  RankedHit,
-  RankingView,
-  SearchInput,
-  SearchView,
-  ToolView,
-} from '../../../src/inspector/index.ts'
-import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/index.ts'
-import { createLexicalIndex, type LexicalIndex, poolTools } from '../../../src/search/index.ts'
+import type { PoolTool } from '../../../src/core/types.ts'
+import type { RankedHit, RankingView, SearchInput, SearchView, ToolView } from '../../../src/inspector/api.ts'
+import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/rankers.ts'
+import { poolTools } from '../../../src/search/evaluate.ts'
+import { createLexicalIndex, type LexicalIndex } from '../../../src/search/lexical/lexical.ts'
 import { asTool } from './server.ts'
 
 const COMPARED = ['hybrid', 'lexical', 'bm25'] as const

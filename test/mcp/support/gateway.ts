@@ -14,14 +14,14 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
 import {
   createMcpGateway,
-  gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
-  serveMcpGatewayOnStdio,
-} from '../../../src/mcp/gateway/index.ts'
-import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
-import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
-import type { User } from '../../../src/users/index.ts'
+} from '../../../src/mcp/gateway/gateway.ts'
+import { gatewayShelfOptions } from '../../../src/mcp/gateway/shelf-options.ts'
+import { serveMcpGatewayOnStdio } from '../../../src/mcp/gateway/stdio.ts'
+import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
+import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'
+import type { User } from '../../../src/users/types.ts'
 import type { Loose } from '../../support/talk.ts'
 import { makeFolder } from './folder.ts'
 import { until } from './processes.ts'

@@ -1,8 +1,8 @@
 // A host on a quiet shelf, closed after its test, and the checks that every neighbour of a bad server must pass.
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { Shelf } from '../../../src/index.ts'
-import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
-import type { CallOutput, HostEvent, McpHost, ServerConfig, ServerStatus } from '../../../src/mcp/index.ts'
+import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
+import type { CallOutput, HostEvent, McpHost, ServerConfig, ServerStatus } from '../../../src/mcp/types.ts'
 import { sizeOf } from '../../support/runs.ts'
 import { quietShelf } from '../../support/talk.ts'
 import { makeFolder } from './folder.ts'

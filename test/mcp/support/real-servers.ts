@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe } from 'vitest'
-import type { ServerConfig } from '../../../src/mcp/index.ts'
+import type { ServerConfig } from '../../../src/mcp/types.ts'
 // @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf } from '../../clients/installation.mjs'
 import { isThorough } from '../../support/runs.ts'

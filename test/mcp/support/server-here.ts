@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import type { ServerConfig } from '../../../src/mcp/index.ts'
+import type { ServerConfig } from '../../../src/mcp/types.ts'
 import type { Loose } from '../../support/talk.ts'
 import { type Given, httpServer, scriptPath } from './servers.ts'
 

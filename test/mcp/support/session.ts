@@ -1,11 +1,11 @@
 // Opens one session with a server that a test writes as a shell script.
 import { onTestFinished } from 'vitest'
-import type { ServerConfig } from '../../../src/mcp/index.ts'
 import {
   openServerSession,
   type ServerSession,
   type ServerSessionOptions,
-} from '../../../src/mcp/session/index.ts'
+} from '../../../src/mcp/session/session.ts'
+import type { ServerConfig } from '../../../src/mcp/types.ts'
 import { defaults } from './servers.ts'
 
 type Given = Partial<Omit<ServerSessionOptions, 'config'>> & { readonly config?: Partial<ServerConfig> }

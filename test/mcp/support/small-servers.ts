@@ -1,7 +1,7 @@
 // Servers whose offers a test writes.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ServerConfig } from '../../../src/mcp/index.ts'
+import type { ServerConfig } from '../../../src/mcp/types.ts'
 import type { Loose } from '../../support/talk.ts'
 import { temporaryFolder } from './folder.ts'
 import { initialized, serveHere, serverHere, text } from './server-here.ts'

@@ -10,18 +10,18 @@ import {
 } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Rank } from '../../../src/core/index.ts'
-import type { Upstream } from '../../../src/messages/index.ts'
+import type { Rank } from '../../../src/core/calls/query.ts'
+import { createMessagesGateway } from '../../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../../src/messages/plan.ts'
+import { createMessagesMetrics } from '../../../src/messages/server/metrics.ts'
 import {
-  createMessagesGateway,
-  createMessagesMetrics,
   type MessagesHttpOptions,
-  parseModeSetting,
   type RequestRecord,
   serveMessagesGateway,
-} from '../../../src/messages/index.ts'
-import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/index.ts'
-import { rankers } from '../../../src/rankers/index.ts'
+} from '../../../src/messages/server/server.ts'
+import type { Upstream } from '../../../src/messages/types.ts'
+import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/messages.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 
 export type Json = { [field: string]: unknown }
 

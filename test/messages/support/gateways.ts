@@ -4,22 +4,21 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
-import type { Rank } from '../../../src/core/index.ts'
-import type { Fields } from '../../../src/lib/index.ts'
-import type { Headers, HttpAnswer, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
+import type { Rank } from '../../../src/core/calls/query.ts'
+import type { Fields } from '../../../src/lib/json.ts'
 import {
   createMessagesGateway,
-  createMessagesMetrics,
   type MessagesGateway,
   type MessagesGatewayOptions,
-  type MessagesHttpOptions,
-  parseModeSetting,
-  type RequestOutcome,
-  serveMessagesGateway,
-} from '../../../src/messages/index.ts'
-import type { ObservedRequest } from '../../../src/messages/upstream/index.ts'
-import { createMessagesUpstream } from '../../../src/messages/upstream/index.ts'
-import { rankers } from '../../../src/rankers/index.ts'
+} from '../../../src/messages/gateway.ts'
+import { parseModeSetting } from '../../../src/messages/plan.ts'
+import type { RequestOutcome } from '../../../src/messages/request-outcome.ts'
+import { createMessagesMetrics } from '../../../src/messages/server/metrics.ts'
+import { type MessagesHttpOptions, serveMessagesGateway } from '../../../src/messages/server/server.ts'
+import type { Headers, HttpAnswer, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
+import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
+import type { ObservedRequest } from '../../../src/messages/upstream/script.ts'
+import { rankers } from '../../../src/rankers/rankers.ts'
 import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }

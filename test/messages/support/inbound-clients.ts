@@ -2,7 +2,7 @@
 // compare what they and the model saw.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { type Fields, omitFields } from '../../../src/lib/index.ts'
+import { type Fields, omitFields } from '../../../src/lib/json.ts'
 
 /** A tool in no API's spelling. */
 export type PlainTool = { readonly name: string; readonly description: string; readonly isDeferred?: boolean }

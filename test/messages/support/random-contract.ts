@@ -1,8 +1,8 @@
 // Random conversations of the contract, as plain data that fast-check makes and shrinks: deferred tools, searches of
 // the client's and of the API's own, additions, removals, compactions, and calls between them.
 import fc from 'fast-check'
-import type { Fields } from '../../../src/lib/index.ts'
-import type { MessagesRequest } from '../../../src/messages/index.ts'
+import type { Fields } from '../../../src/lib/json.ts'
+import type { MessagesRequest } from '../../../src/messages/types.ts'
 import {
   assistant,
   deferred,

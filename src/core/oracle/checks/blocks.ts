@@ -1,7 +1,7 @@
 // Checks one block: the messages that may contain it, and its allowed and required fields (wire 6).
 // Implements wire 6.
 
-import { type Fields, isFields } from '../../../lib/index.ts'
+import { type Fields, isFields } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { isReference } from '../references.ts'
 import { blocksOf, type TurnRole } from '../turns.ts'

@@ -1,7 +1,7 @@
 // Checks system messages within a conversation, and the betas that let them change the tools (wire 42; 1.14).
 // Implements wire 42.
 
-import { fieldsOf, textOf } from '../../../lib/index.ts'
+import { fieldsOf, textOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { isChange } from '../references.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'

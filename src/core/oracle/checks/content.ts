@@ -1,6 +1,6 @@
 // Checks the blocks of a message: the types that the API knows in each place, and the content of media.
 
-import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf, type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'

@@ -1,6 +1,6 @@
 // Checks cache breakpoints: their form, their number, and the order of their lifetimes.
 
-import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf } from '../turns.ts'
 

@@ -1,6 +1,6 @@
 // Checks images, documents and search results: their sources, and that they are not empty.
 
-import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'

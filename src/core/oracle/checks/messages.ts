@@ -1,6 +1,6 @@
 // Checks the form of `system` and `messages`: roles, fields, and non-empty content.
 
-import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf, isDirective, type TurnRole } from '../turns.ts'
 import { checkBlock, checkShape, checkText } from './blocks.ts'

@@ -1,7 +1,7 @@
 // Behaves like a proxy from before tool search (W2): refuses everything that the API of that time did not have.
 // Implements W2.
 
-import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { kindOf } from '../tool-entries.ts'
 import { blocksOf } from '../turns.ts'

@@ -1,7 +1,7 @@
 // Checks calls and results: each call has one result, at the start of the next turn (wire 7, 10; 1.6).
 // Implements wire 7, 10.
 
-import { textOf } from '../../../lib/index.ts'
+import { textOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 

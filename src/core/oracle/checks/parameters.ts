@@ -1,7 +1,7 @@
 // Checks the other parameters of a request, and how a conversation may end.
 // Implements wire 32.
 
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn } from '../references.ts'
 import { entriesOf } from '../tool-entries.ts'

@@ -1,7 +1,7 @@
 // Checks that every name has a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
 // Implements wire 4, 5, 42.
 
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn, referencesIn } from '../references.ts'
 import { kindOf, nameOf } from '../tool-entries.ts'

@@ -1,6 +1,6 @@
 // Checks tool definitions: kinds that the API knows, schemas of draft 2020-12, and valid property names.
 
-import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { isSchema } from '../json-schema.ts'
 import { changeIn } from '../references.ts'

@@ -1,6 +1,6 @@
 // Checks thinking: the form and position of its blocks, and the parameters that go with `enabled`.
 
-import { type Fields, fieldsOf, textOf } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, textOf } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'

@@ -1,7 +1,7 @@
 // Checks `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
 // Implements wire 1, 2, 3, 8, 9.
 
-import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../../lib/json.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../tool-entries.ts'
 

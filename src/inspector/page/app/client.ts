@@ -1,6 +1,6 @@
 // Sends requests to the process behind the page.
 import { type FailureView, KEY_PARAMETER } from '../../api.ts'
-import { createTextLines } from '../../model/index.ts'
+import { createTextLines } from '../../model/records.ts'
 
 /** Thrown for a request that was refused or failed; `status` is 0 if there was no answer. */
 export class RequestError extends Error {

@@ -1,6 +1,6 @@
 // Reads the process's events into the model, and reconnects after a lost connection.
 import { endpoints } from '../../api.ts'
-import { type EventRecord, parseLine, readEvent } from '../../model/index.ts'
+import { type EventRecord, parseLine, readEvent } from '../../model/records.ts'
 import { type App, isRefusedKey } from './state.ts'
 
 /** Milliseconds of work before yielding, so that the browser can draw and handle input. */

@@ -1,6 +1,6 @@
 // Asks for the key where the process wants one and the address had none.
 import { useState } from 'preact/hooks'
-import { Empty, ErrorNote } from '../ui/index.ts'
+import { Empty, ErrorNote } from '../ui/parts.tsx'
 import { useApp, useAppHandle } from './state.ts'
 
 export function KeyForm({ onKey }: { readonly onKey: () => void }) {

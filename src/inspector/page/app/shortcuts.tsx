@@ -1,6 +1,6 @@
 // Keyboard shortcuts, and the list of them.
 import { useEffect } from 'preact/hooks'
-import { Dialog } from '../ui/index.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { goTo, linkTo, PAGE_NAMES, parseRoute } from './route.ts'
 
 const LIST: readonly (readonly [string, string])[] = [

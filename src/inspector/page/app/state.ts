@@ -2,7 +2,7 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { type About, endpoints, type ServerView, type ToolView } from '../../api.ts'
-import { createEventModel, type EventModel } from '../../model/index.ts'
+import { createEventModel, type EventModel } from '../../model/event-model.ts'
 import { type PageClient, RequestError } from './client.ts'
 
 /** A list that is fetched: its last value stays while it is fetched again. */

@@ -1,15 +1,8 @@
 // The calls of a turn.
-import type { InspectedCall } from '../../model/index.ts'
-import {
-  Badge,
-  Foreign,
-  formatMilliseconds,
-  formatSize,
-  formatTime,
-  JsonBlock,
-  Section,
-  type Tone,
-} from '../ui/index.ts'
+import type { InspectedCall } from '../../model/turn-types.ts'
+import { formatMilliseconds, formatSize, formatTime } from '../ui/format.ts'
+import { Badge, Section, type Tone } from '../ui/parts.tsx'
+import { Foreign, JsonBlock } from '../ui/text.tsx'
 
 const TONES: { readonly [outcome: string]: Tone } = {
   done: 'good',

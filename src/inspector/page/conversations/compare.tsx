@@ -1,6 +1,10 @@
 // Two turns side by side: figures that differ, and tools that came or went.
-import { compareTurns, type InspectedTurn, type Pools } from '../../model/index.ts'
-import { DataTable, Foreign, formatCount, Section } from '../ui/index.ts'
+import { compareTurns } from '../../model/compare.ts'
+import type { Pools } from '../../model/pools.ts'
+import type { InspectedTurn } from '../../model/turn-types.ts'
+import { formatCount } from '../ui/format.ts'
+import { DataTable, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 import { ToolSet } from './working-set.tsx'
 
 export function Comparison({

@@ -1,8 +1,11 @@
 // Exports conversations as a file that this page opens again; what was replaced is shown before it is saved.
 import { useState } from 'preact/hooks'
 import { type ExportInput, type ExportView, endpoints } from '../../api.ts'
-import { messageOf, useApp, useAppHandle } from '../app/index.ts'
-import { Dialog, ErrorNote, Foreign, JsonBlock, plural } from '../ui/index.ts'
+import { messageOf, useApp, useAppHandle } from '../app/state.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { plural } from '../ui/format.ts'
+import { ErrorNote } from '../ui/parts.tsx'
+import { Foreign, JsonBlock } from '../ui/text.tsx'
 
 /** Events shown before the file is saved. */
 const SAMPLE = 50

@@ -1,8 +1,11 @@
 // The list of conversations, with a filter.
 import { useState } from 'preact/hooks'
-import type { ConversationSummary } from '../../model/index.ts'
-import { linkTo, useApp } from '../app/index.ts'
-import { Foreign, formatShortMoment, plural, shortCount, VirtualList } from '../ui/index.ts'
+import type { ConversationSummary } from '../../model/event-model.ts'
+import { linkTo } from '../app/route.ts'
+import { useApp } from '../app/state.ts'
+import { formatShortMoment, plural, shortCount } from '../ui/format.ts'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { OpenFile } from './open-file.tsx'
 
 const ROW = 74

@@ -1,8 +1,10 @@
 // Opens a recorded or exported file, by a button or by dropping it anywhere on the page.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { addEventFile, createEventModel } from '../../model/index.ts'
-import { type App, goTo, linkTo, messageOf, useApp, useAppHandle } from '../app/index.ts'
-import { ErrorNote, plural } from '../ui/index.ts'
+import { addEventFile, createEventModel } from '../../model/event-model.ts'
+import { goTo, linkTo } from '../app/route.ts'
+import { type App, messageOf, useApp, useAppHandle } from '../app/state.ts'
+import { plural } from '../ui/format.ts'
+import { ErrorNote } from '../ui/parts.tsx'
 
 /** Larger files are read from the end by the process: `toolshelf inspect <file>`. */
 const MAX_FILE_BYTES = 300_000_000

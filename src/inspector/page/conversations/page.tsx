@@ -1,6 +1,7 @@
 // Conversations: a list, the turns of one, and one turn in full.
-import { linkTo, type Route, shownModel, useApp } from '../app/index.ts'
-import { CommandLine, Empty } from '../ui/index.ts'
+import { linkTo, type Route } from '../app/route.ts'
+import { shownModel, useApp } from '../app/state.ts'
+import { CommandLine, Empty } from '../ui/parts.tsx'
 import { ConversationList } from './list.tsx'
 import { OpenFile } from './open-file.tsx'
 import { Timeline } from './timeline.tsx'

@@ -1,6 +1,9 @@
 // Whether the prompt cache held, and if not, what exactly changed.
-import type { InspectedCause, InspectedPrefix } from '../../model/index.ts'
-import { Badge, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
+import type { InspectedCause, InspectedPrefix } from '../../model/turn-types.ts'
+import { TextDiff } from '../ui/diff.tsx'
+import { plural } from '../ui/format.ts'
+import { Badge, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 
 /** Causes shown at once. */
 const MAX_SHOWN = 20

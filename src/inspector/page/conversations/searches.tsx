@@ -1,7 +1,9 @@
 // The searches of a turn, each with its hits and their scores.
-import type { InspectedSearch } from '../../model/index.ts'
-import { linkTo } from '../app/index.ts'
-import { Foreign, plural, Section } from '../ui/index.ts'
+import type { InspectedSearch } from '../../model/turn-types.ts'
+import { linkTo } from '../app/route.ts'
+import { plural } from '../ui/format.ts'
+import { Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 
 const MAX_HITS = 20
 

@@ -1,16 +1,12 @@
 // A conversation: its figures, a drawing of its turns, and the list of them.
-import { type ConversationSummary, type InspectedTurn, spendingOf } from '../../model/index.ts'
-import { linkTo } from '../app/index.ts'
-import {
-  Figure,
-  Foreign,
-  formatDollars,
-  formatTime,
-  plural,
-  savedTokens,
-  shortCount,
-  VirtualList,
-} from '../ui/index.ts'
+import type { ConversationSummary } from '../../model/event-model.ts'
+import { spendingOf } from '../../model/spending.ts'
+import type { InspectedTurn } from '../../model/turn-types.ts'
+import { linkTo } from '../app/route.ts'
+import { formatDollars, formatTime, plural, savedTokens, shortCount } from '../ui/format.ts'
+import { Figure } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { ExportButton } from './export.tsx'
 
 const ROW = 58

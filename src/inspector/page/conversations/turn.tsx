@@ -1,18 +1,11 @@
 // One turn in full: what the model could see, what it searched for and called, what it cost, whether the cache held.
-import type { EventModel, InspectedSampling, InspectedTurn } from '../../model/index.ts'
-import { goTo, linkTo } from '../app/index.ts'
-import {
-  Badge,
-  DataTable,
-  Foreign,
-  formatCount,
-  formatMilliseconds,
-  formatTime,
-  plural,
-  Section,
-  savedTokens,
-  WithAndWithout,
-} from '../ui/index.ts'
+import type { EventModel } from '../../model/event-model.ts'
+import type { InspectedSampling, InspectedTurn } from '../../model/turn-types.ts'
+import { goTo, linkTo } from '../app/route.ts'
+import { WithAndWithout } from '../ui/bars.tsx'
+import { formatCount, formatMilliseconds, formatTime, plural, savedTokens } from '../ui/format.ts'
+import { Badge, DataTable, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 import { CallsSection } from './calls.tsx'
 import { Comparison } from './compare.tsx'
 import { PrefixSection } from './prefix.tsx'

@@ -1,7 +1,11 @@
 // The working set of a turn: always loaded, loaded by searches, and on the shelf.
 import { useState } from 'preact/hooks'
-import type { InspectedTurn, SetTool, WorkingSet } from '../../model/index.ts'
-import { Foreign, formatCount, plural, Section, shortCount, VirtualList } from '../ui/index.ts'
+import type { SetTool, WorkingSet } from '../../model/pools.ts'
+import type { InspectedTurn } from '../../model/turn-types.ts'
+import { formatCount, plural, shortCount } from '../ui/format.ts'
+import { Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 
 const ROW = 26
 const MAX_HEIGHT = 236

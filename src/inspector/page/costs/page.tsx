@@ -1,22 +1,14 @@
 // Costs: which server and tool takes how much of the context, what was saved, and what is never used.
 import { useMemo } from 'preact/hooks'
 import type { ServerView, ToolView } from '../../api.ts'
-import { type EventModel, toolUses, totalSpending } from '../../model/index.ts'
-import { linkTo, shownModel, useApp } from '../app/index.ts'
-import {
-  Badge,
-  DataTable,
-  Empty,
-  ErrorNote,
-  Figure,
-  Foreign,
-  formatCount,
-  formatShare,
-  plural,
-  Section,
-  shortCount,
-  VirtualList,
-} from '../ui/index.ts'
+import type { EventModel } from '../../model/event-model.ts'
+import { toolUses, totalSpending } from '../../model/totals.ts'
+import { linkTo } from '../app/route.ts'
+import { shownModel, useApp } from '../app/state.ts'
+import { formatCount, formatShare, plural, shortCount } from '../ui/format.ts'
+import { Badge, DataTable, Empty, ErrorNote, Figure, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { Savings } from './savings.tsx'
 import { UnusedTools } from './unused.tsx'
 

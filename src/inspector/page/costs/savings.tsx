@@ -1,9 +1,11 @@
 // Savings by day: tokens and money with and without Toolshelf, extra round trips, and what the cache read and wrote.
 import { useMemo } from 'preact/hooks'
-import { prices } from '../../../core/figures/index.ts'
-import { type EventModel, spendingByDay, totalSpending } from '../../model/index.ts'
-import { useApp } from '../app/index.ts'
-import { DataTable, formatCount, formatDollars, plural, Section } from '../ui/index.ts'
+import { prices } from '../../../core/figures/figures.ts'
+import type { EventModel } from '../../model/event-model.ts'
+import { spendingByDay, totalSpending } from '../../model/totals.ts'
+import { useApp } from '../app/state.ts'
+import { formatCount, formatDollars, plural } from '../ui/format.ts'
+import { DataTable, Section } from '../ui/parts.tsx'
 
 const MAX_DAYS = 60
 

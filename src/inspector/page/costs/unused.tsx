@@ -1,18 +1,14 @@
 // Tools that no recorded conversation called.
 import { useState } from 'preact/hooks'
 import type { ToolView } from '../../api.ts'
-import type { ToolUses, toolUses } from '../../model/index.ts'
-import { linkTo, shownModel, useApp } from '../app/index.ts'
-import {
-  Foreign,
-  formatCount,
-  formatMoment,
-  plural,
-  Section,
-  Switch,
-  shortCount,
-  VirtualList,
-} from '../ui/index.ts'
+import type { ToolUses, toolUses } from '../../model/totals.ts'
+import { linkTo } from '../app/route.ts'
+import { shownModel, useApp } from '../app/state.ts'
+import { formatCount, formatMoment, plural, shortCount } from '../ui/format.ts'
+import { Section } from '../ui/parts.tsx'
+import { Switch } from '../ui/switch.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 
 const ROW = 34
 

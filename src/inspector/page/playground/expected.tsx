@@ -2,8 +2,9 @@
 // hints.
 import { useEffect, useState } from 'preact/hooks'
 import type { SearchView, Suggestion } from '../../api.ts'
-import { useApp } from '../app/index.ts'
-import { Badge, Foreign, Section } from '../ui/index.ts'
+import { useApp } from '../app/state.ts'
+import { Badge, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 import type { TriedTexts } from './page.tsx'
 import { SaveHint } from './save-hint.tsx'
 

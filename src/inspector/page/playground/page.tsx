@@ -1,8 +1,11 @@
 // The search playground: a query against all rankers side by side, and why each hit ranks where it does.
 import { useEffect, useState } from 'preact/hooks'
 import type { SearchInput, SearchView } from '../../api.ts'
-import { goTo, linkTo, type Route, useApp } from '../app/index.ts'
-import { Empty, ErrorNote, Foreign, plural } from '../ui/index.ts'
+import { goTo, linkTo, type Route } from '../app/route.ts'
+import { useApp } from '../app/state.ts'
+import { plural } from '../ui/format.ts'
+import { Empty, ErrorNote } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 import { ExpectedTool } from './expected.tsx'
 import { QueryForm } from './query-form.tsx'
 import { RankingColumn } from './ranking.tsx'

@@ -1,6 +1,6 @@
 // The query, and the tool that should come first.
 import { useEffect, useState } from 'preact/hooks'
-import { useApp } from '../app/index.ts'
+import { useApp } from '../app/state.ts'
 
 export function QueryForm({
   query,

@@ -1,6 +1,8 @@
 // The hits of one ranker.
 import type { RankedHit, RankingView } from '../../api.ts'
-import { Foreign, formatMilliseconds, plural, StackedBar } from '../ui/index.ts'
+import { StackedBar } from '../ui/bars.tsx'
+import { formatMilliseconds, plural } from '../ui/format.ts'
+import { Foreign } from '../ui/text.tsx'
 import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
 type ColumnProps = {

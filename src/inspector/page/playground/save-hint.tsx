@@ -1,8 +1,10 @@
 // Saves a hint into the configuration, after its difference was shown.
 import { useState } from 'preact/hooks'
 import { endpoints, type HintInput, type HintView } from '../../api.ts'
-import { messageOf, useAppHandle } from '../app/index.ts'
-import { Dialog, ErrorNote, UnifiedDiff } from '../ui/index.ts'
+import { messageOf, useAppHandle } from '../app/state.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { UnifiedDiff } from '../ui/diff.tsx'
+import { ErrorNote } from '../ui/parts.tsx'
 
 export function SaveHint({ tool, hint }: { readonly tool: string; readonly hint: string }) {
   const app = useAppHandle()

@@ -1,7 +1,8 @@
 // Searches while a person types: the default ranker answers first, then the others.
 import { useEffect, useState } from 'preact/hooks'
 import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
-import { messageOf, type PageClient, useAppHandle } from '../app/index.ts'
+import type { PageClient } from '../app/client.ts'
+import { messageOf, useAppHandle } from '../app/state.ts'
 
 /** Milliseconds after the last key before the search runs. */
 const TYPING_PAUSE_MS = 200

@@ -1,7 +1,10 @@
 // Why a hit ranks where it does, drawn: the parts of its score beside those of the first hit, and which word of the query
 // met which field of the tool.
 import type { RankedHit, RankingView, SearchView } from '../../api.ts'
-import { Foreign, ForeignBlock, ScrollRegion, Section, SHADES, StackedBar } from '../ui/index.ts'
+import { SHADES, StackedBar } from '../ui/bars.tsx'
+import { Section } from '../ui/parts.tsx'
+import { ScrollRegion } from '../ui/scroll.tsx'
+import { Foreign, ForeignBlock } from '../ui/text.tsx'
 import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
 type AnyHit = Omit<RankedHit, 'rank'> & { readonly rank: number | null }

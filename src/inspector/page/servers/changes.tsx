@@ -1,8 +1,11 @@
 // Shows what changed in a server's texts since they were accepted, and lets the user accept it.
 import { useState } from 'preact/hooks'
 import { endpoints, type PinChange, type PinInput, type ServerView } from '../../api.ts'
-import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
-import { Badge, ErrorNote, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
+import { messageOf, replaceServer, useApp, useAppHandle } from '../app/state.ts'
+import { TextDiff } from '../ui/diff.tsx'
+import { plural } from '../ui/format.ts'
+import { Badge, ErrorNote, Section } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
 
 const MAX_SHOWN = 50
 

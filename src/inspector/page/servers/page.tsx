@@ -1,7 +1,11 @@
 // Servers: a list with their states, and one in full.
 import type { ServerView } from '../../api.ts'
-import { linkTo, type Route, useApp } from '../app/index.ts'
-import { CommandLine, Empty, ErrorNote, Foreign, plural, shortCount, VirtualList } from '../ui/index.ts'
+import { linkTo, type Route } from '../app/route.ts'
+import { useApp } from '../app/state.ts'
+import { plural, shortCount } from '../ui/format.ts'
+import { CommandLine, Empty, ErrorNote } from '../ui/parts.tsx'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { ServerDetail } from './server.tsx'
 import { STATE_TONES } from './states.ts'
 

@@ -1,17 +1,11 @@
 // One server: state and actions, problems, changes since its texts were accepted, log, tools.
 import { useState } from 'preact/hooks'
 import { endpoints, type ServerAction, type ServerActionInput, type ServerView } from '../../api.ts'
-import { linkTo, messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
-import {
-  Badge,
-  ErrorNote,
-  Figure,
-  Foreign,
-  ForeignBlock,
-  formatCount,
-  formatMilliseconds,
-  Section,
-} from '../ui/index.ts'
+import { linkTo } from '../app/route.ts'
+import { messageOf, replaceServer, useApp, useAppHandle } from '../app/state.ts'
+import { formatCount, formatMilliseconds } from '../ui/format.ts'
+import { Badge, ErrorNote, Figure, Section } from '../ui/parts.tsx'
+import { Foreign, ForeignBlock } from '../ui/text.tsx'
 import { ChangesSection } from './changes.tsx'
 import { STATE_TONES } from './states.ts'
 import { ToolList } from './tool-list.tsx'

@@ -1,6 +1,6 @@
 // Assigns colours to the states of servers.
 import type { ServerView } from '../../api.ts'
-import type { Tone } from '../ui/index.ts'
+import type { Tone } from '../ui/parts.tsx'
 
 /** The tone of each state. */
 export const STATE_TONES: { readonly [state in ServerView['state']]: Tone } = {

@@ -1,7 +1,9 @@
 // The tools of a server, as links to the search that should find them.
 import type { ToolView } from '../../api.ts'
-import { linkTo } from '../app/index.ts'
-import { Foreign, shortCount, VirtualList } from '../ui/index.ts'
+import { linkTo } from '../app/route.ts'
+import { shortCount } from '../ui/format.ts'
+import { Foreign } from '../ui/text.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 
 const ROW = 32
 

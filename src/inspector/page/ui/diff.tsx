@@ -1,5 +1,5 @@
 // The difference of two texts, line by line.
-import { fileChange } from '../../../lib/index.ts'
+import { fileChange } from '../../../lib/diff.ts'
 import { ScrollRegion } from './scroll.tsx'
 import { Foreign } from './text.tsx'
 

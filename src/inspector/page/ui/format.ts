@@ -1,5 +1,5 @@
 // Formats numbers, times and amounts for people.
-import { dollars } from '../../../core/figures/index.ts'
+import { dollars } from '../../../core/figures/figures.ts'
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 

@@ -1,6 +1,6 @@
 // Shows untrusted text: never as markup, with invisible and control characters marked, and cut if it is long.
 import { useState } from 'preact/hooks'
-import { shownParts } from '../../model/index.ts'
+import { shownParts } from '../../model/shown-text.ts'
 import { formatSize } from './format.ts'
 import { ScrollRegion } from './scroll.tsx'
 

@@ -1,2 +1,0 @@
-// Exports of inspector/page/costs for other folders.
-export { CostsPage } from './page.tsx'

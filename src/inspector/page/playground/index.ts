@@ -1,2 +1,0 @@
-// Exports of inspector/page/playground for other folders.
-export { PlaygroundPage } from './page.tsx'

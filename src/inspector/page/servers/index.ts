@@ -1,2 +1,0 @@
-// Exports of inspector/page/servers for other folders.
-export { ServersPage } from './page.tsx'

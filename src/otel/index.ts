@@ -1,3 +1,0 @@
-// Exports of otel for other folders. Importing it loads the packages of OpenTelemetry.
-
-export { openTelemetry, type Telemetry, type TelemetryOptions } from './telemetry.ts'

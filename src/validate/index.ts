@@ -1,2 +1,0 @@
-// Exports of validate for other folders.
-export { validateInput } from './validate.ts'
