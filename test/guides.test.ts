@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { createSkills } from '../src/agent/skills/skills.ts'
 import { createAgentTool } from '../src/agent/sub-agent.ts'
-import { createBuiltInTools } from '../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../src/agent/tools/built-in.ts'
 import type { AgentEvent } from '../src/agent/types.ts'
 import { everyCommand } from '../src/cli/main.ts'
 

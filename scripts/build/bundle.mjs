@@ -42,17 +42,16 @@ async function write({ path, text }, dist) {
   await writeFile(path, text.replaceAll(TO_DIST, toDist))
 }
 
-/** Loads our sources, with two changes that only the bundle needs. */
+/** Loads our sources, with the one change that only the bundle needs. */
 function ourSources(root) {
   const source = join(root, 'src')
-  const doors = createDoors()
   return {
     name: 'our sources',
     setup({ onLoad }) {
       onLoad({ filter: /[\\/]src[\\/].*\.tsx?$/ }, async ({ path }) => {
         if (!path.startsWith(source + sep)) return undefined
         const text = await readFile(path, 'utf8')
-        const contents = keepPlace(await doors.pass(text, path), relative(source, path))
+        const contents = keepPlace(text, relative(source, path))
         return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }
       })
     },
@@ -66,61 +65,6 @@ function keepPlace(text, path) {
     .join('/')
     .replace(/\.tsx?$/, '.js')
   return text.replaceAll('import.meta.url', `new URL('${TO_DIST}/${place}', import.meta.url).href`)
-}
-
-/**
- * Replaces imports from a folder's index by imports from the files behind it. Otherwise a command would load whatever any
- * command uses of the folders that it enters: esbuild decides once for all entries which files an index needs.
- */
-function createDoors() {
-  const known = new Map()
-
-  /** The file and the name there of everything that an index only passes on. */
-  const exportsOf = (index) => {
-    const read = async () => {
-      const found = new Map()
-      for (const [, names, from] of (await readFile(index, 'utf8')).matchAll(PASSED_ON)) {
-        const file = join(dirname(index), from)
-        const inner = isIndex(file) ? await exportsOf(file) : undefined
-        for (const { name, alias } of valuesIn(names)) found.set(alias, inner?.get(name) ?? { file, name })
-      }
-      return found
-    }
-    if (!known.has(index)) known.set(index, read())
-    return known.get(index)
-  }
-
-  return {
-    async pass(text, path) {
-      const imports = [...text.matchAll(IMPORTED)].filter(([, , from]) => isIndex(from))
-      let passed = text
-      for (const [statement, names, from] of imports) {
-        const found = await exportsOf(join(dirname(path), from))
-        const lines = valuesIn(names).map(({ name, alias }) => {
-          const { file, name: inner } = found.get(name) ?? { file: join(dirname(path), from), name }
-          return `import { ${inner} as ${alias} } from ${JSON.stringify(file)}`
-        })
-        passed = passed.replace(statement, () => lines.join(';'))
-      }
-      return passed
-    },
-  }
-}
-
-const IMPORTED = /^import \{([^}]*)\} from '(\.[^']+)'/gm
-const PASSED_ON = /^export \{([^}]*)\} from '(\.[^']+)'/gm
-const isIndex = (file) => /[\\/]index\.ts$/.test(file)
-
-/** The values in an import or export list; types leave nothing behind. */
-function valuesIn(list) {
-  return list
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '' && !part.startsWith('type '))
-    .map((part) => {
-      const [name, alias = name] = part.split(' as ')
-      return { name, alias }
-    })
 }
 
 /** ES modules have no `require`, which bundled CommonJS packages call for Node's own modules. */

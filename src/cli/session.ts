@@ -16,7 +16,8 @@ import { namedTools } from '../agent/preload.ts'
 import { parseSkillFiles, readSkillFiles, userSkillFolders } from '../agent/skills/load.ts'
 import { createSkills, type Skills } from '../agent/skills/skills.ts'
 import { createAgentTool } from '../agent/sub-agent.ts'
-import { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
+import { createBuiltInTools } from '../agent/tools/built-in.ts'
+import { createBatchTool, createScriptTool } from '../agent/tools/programs.ts'
 import {
   mendTranscript,
   openTranscript,

@@ -7,7 +7,8 @@ export { namedTools } from '../agent/preload.ts'
 export { loadSkills, type Skill } from '../agent/skills/load.ts'
 export { createSkills } from '../agent/skills/skills.ts'
 export { createAgentTool } from '../agent/sub-agent.ts'
-export { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
+export { createBuiltInTools } from '../agent/tools/built-in.ts'
+export { createBatchTool, createScriptTool } from '../agent/tools/programs.ts'
 export { openTranscript } from '../agent/transcript.ts'
 export type {
   Agent,

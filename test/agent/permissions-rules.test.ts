@@ -8,7 +8,7 @@ import {
   type PermissionAnswer,
   type PermissionRule,
 } from '../../src/agent/permissions/permissions.ts'
-import { createBuiltInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
 
 type Effect = PermissionRule['effect']
 type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]

@@ -10,7 +10,7 @@ import {
   type PermissionRule,
 } from '../../src/agent/permissions/permissions.ts'
 import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import { createBuiltInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
 import type { AgentEvent, AgentTool } from '../../src/agent/types.ts'
 import type { Tool } from '../../src/core/types.ts'
 import {

@@ -6,7 +6,7 @@ import {
   type PermissionQuestion,
   type PermissionRule,
 } from '../../src/agent/permissions/permissions.ts'
-import { createBatchTool, createScriptTool } from '../../src/agent/tools/index.ts'
+import { createBatchTool, createScriptTool } from '../../src/agent/tools/programs.ts'
 import type { AgentEvent, AgentTool, ToolRunner } from '../../src/agent/types.ts'
 import type { Trace } from '../../src/core/trace.ts'
 import { endOf, over, said, saying, shelfWith } from './support.ts'

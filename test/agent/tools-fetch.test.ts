@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createBuiltInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
 import { readableText } from '../../src/lib/text.ts'
 import { sizeOf } from '../support/runs.ts'
 import { textIn } from './support.ts'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { createBuiltInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
 import type { AgentTool, ToolInput } from '../../src/agent/types.ts'
 import type { Content } from '../../src/core/calls/calls.ts'
 import { textIn } from './support.ts'

@@ -2,7 +2,7 @@
 import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { builtInCallKinds } from '../../src/agent/tools/index.ts'
+import { builtInCallKinds } from '../../src/agent/tools/built-in.ts'
 import { presentMessages } from '../../src/core/present.ts'
 import { createShelf } from '../../src/index.ts'
 import { textIn } from './support.ts'

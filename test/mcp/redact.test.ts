@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { cleanText } from '../../src/lib/text.ts'
-import { createRedactor, createTextRedactor } from '../../src/mcp/redact/index.ts'
+import { createRedactor, createTextRedactor } from '../../src/mcp/redact.ts'
 import type { ServerConfig } from '../../src/mcp/types.ts'
 import { runs } from '../support/runs.ts'
 

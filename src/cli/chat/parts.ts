@@ -1,7 +1,7 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 // Implements P1, P2.
 
-import { builtInCallKinds } from '../../agent/tools/index.ts'
+import { builtInCallKinds } from '../../agent/tools/built-in.ts'
 import { BATCH_TOOL } from '../../core/calls/calls.ts'
 import { presentMessages } from '../../core/present.ts'
 import type { Message, ToolUse } from '../../core/types.ts'

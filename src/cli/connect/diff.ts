@@ -2,7 +2,7 @@
 // servers.
 import { fileChange } from '../../lib/diff.ts'
 import type { MovedPart } from '../../mcp/config/move.ts'
-import { createTextRedactor } from '../../mcp/redact/index.ts'
+import { createTextRedactor } from '../../mcp/redact.ts'
 import type { ServerConfig } from '../../mcp/types.ts'
 import { fit } from '../../terminal/pen.ts'
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PlannedServer } from '../../connect/plan.ts'
 import { describeTransport } from '../../mcp/config/describe.ts'
-import { createTextRedactor } from '../../mcp/redact/index.ts'
+import { createTextRedactor } from '../../mcp/redact.ts'
 import type { ServerConfig } from '../../mcp/types.ts'
 import { fit } from '../../terminal/pen.ts'
 

@@ -1,7 +1,7 @@
 // Turns a configuration entry into a server that can be started, or into the reason why it cannot.
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Environment } from '../../lib/objects.ts'
-import { isSecretName } from '../redact/index.ts'
+import { isSecretName } from '../redact.ts'
 import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
 import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'

@@ -13,7 +13,7 @@ import {
   ourFailure,
   SessionError,
 } from '../protocol/protocol.ts'
-import { createRedactor, type Redactor } from '../redact/index.ts'
+import { createRedactor, type Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
 import {

@@ -3,7 +3,7 @@
 
 import type { Fields } from '../../lib/json.ts'
 import { type ConnectionFailure, withErrorLine } from '../protocol/protocol.ts'
-import type { Redactor } from '../redact/index.ts'
+import type { Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
 import type { ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'

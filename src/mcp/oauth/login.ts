@@ -18,7 +18,7 @@ import {
 import { oneLine } from '../../lib/text.ts'
 import { OptionError } from '../../node/option-error.ts'
 import type { StateStore } from '../../store/types.ts'
-import { createRedactor } from '../redact/index.ts'
+import { createRedactor } from '../redact.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/session.ts'
 import type { ServerConfig } from '../types.ts'
 import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'

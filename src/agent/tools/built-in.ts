@@ -44,5 +44,3 @@ export const builtInCallKinds: { readonly [name: string]: CallKind } = {
   Grep: describeSearches,
   Glob: describeSearches,
 }
-export { globExpression } from './files.ts'
-export { createBatchTool, createScriptTool, type ScriptToolOptions, shellPath } from './programs.ts'

@@ -2,9 +2,9 @@
 // and URL, literally and as JSON, URLs and base64 write them. What a server sends in another form is not found.
 // Implements H8.
 
-import { splitName } from '../../lib/names.ts'
-import { cleanText } from '../../lib/text.ts'
-import type { ServerConfig } from '../types.ts'
+import { splitName } from '../lib/names.ts'
+import { cleanText } from '../lib/text.ts'
+import type { ServerConfig } from './types.ts'
 
 /** Hides one server's secrets. */
 export type Redactor = ReturnType<typeof createRedactor>
