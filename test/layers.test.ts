@@ -27,7 +27,7 @@ const LAYERS = new Map(
   inspector: lib core search node users rankers mcp
   entries: core mcp messages agent
   index: core entries node rankers search validate
-  cli: index lib core search validate node terminal rankers mcp messages agent connect inspector operate otel store users
+  cli: index lib core search validate node sandbox terminal rankers mcp messages agent connect inspector operate otel store users
 `
     .split('\n')
     .map((line) => [line.split(':')[0]?.trim(), line.split(/[: ]+/)]),

@@ -289,13 +289,13 @@ function findTarget({ addresses }: Preparation, reference: string, base: string)
 }
 
 /** A compiled pattern; one test costs at most `size` times the text's length. */
-export type CompiledPattern = { readonly size: number; readonly test: (text: string) => boolean }
+type CompiledPattern = { readonly size: number; readonly test: (text: string) => boolean }
 
 const MAX_PATTERN_LENGTH = 2_000
 const MAX_INSTRUCTIONS = 5_000
 
 /** Returns undefined for an invalid or too large pattern, and for look-around or back-references. */
-export function compilePattern(source: string): CompiledPattern | undefined {
+function compilePattern(source: string): CompiledPattern | undefined {
   if (source.length > MAX_PATTERN_LENGTH) return undefined
   try {
     new RegExp(source, 'u')
@@ -311,7 +311,7 @@ export function compilePattern(source: string): CompiledPattern | undefined {
  * Returns whether JavaScript's own engine is fast for a pattern too: at most one group and one quantifier, not on the
  * group.
  */
-export function isPlainPattern(source: string): boolean {
+function isPlainPattern(source: string): boolean {
   const plain = source.replaceAll('(?:', '(')
   const groups = plain.split('(').length - 1
   const quantifiers = plain.split(/[*+?{]/).length - 1
@@ -330,7 +330,7 @@ function toRe2(source: string): string {
 }
 
 /** Returns at most ten problems; a failed union counts as one, or as the problems of the branch most likely meant. */
-export function explain(errors: readonly TLocalizedValidationError[]): InputProblem[] {
+function explain(errors: readonly TLocalizedValidationError[]): InputProblem[] {
   const findings: Finding[] = []
   for (const error of errors) {
     if (error.keyword !== 'anyOf' && error.keyword !== 'oneOf') findings.push(...describe(error))
@@ -440,7 +440,7 @@ const listed = (texts: readonly string[], separator: string) => [...new Set(text
 const clip = (message: string) => (message.length > 300 ? `${message.slice(0, 299)}…` : message)
 
 /** Splits a JSON pointer into its names. */
-export const pointerNames = (pointer: string): string[] =>
+const pointerNames = (pointer: string): string[] =>
   pointer
     .split('/')
     .slice(1)
