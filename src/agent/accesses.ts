@@ -20,7 +20,7 @@ export type Access = {
 }
 
 /** How a tool uses a path. */
-export type AccessOptions = {
+type AccessOptions = {
   readonly isRecursive?: boolean
   /** Refers to the directory entry itself, not its link target, because it is moved or deleted. */
   readonly isEntry?: boolean

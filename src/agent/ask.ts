@@ -14,7 +14,7 @@ import { explainUnreachable } from './unreachable.ts'
 import { replyUsage } from './usage.ts'
 
 /** What all model calls of an agent share. */
-export type ModelCallOptions = {
+type ModelCallOptions = {
   readonly client: MessagesClient
   readonly shelf: Shelf
   readonly retries: number

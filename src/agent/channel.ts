@@ -1,7 +1,7 @@
 // Merges events from concurrent producers into one ordered async iterator.
 
 /** An async iterator that producers push items into. */
-export type Channel<Item> = AsyncIterable<Item> & {
+type Channel<Item> = AsyncIterable<Item> & {
   readonly push: (item: Item) => void
   readonly close: () => void
 }

@@ -10,7 +10,7 @@ import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { MessagesClient } from './types.ts'
 
 /** Options of `compactMessages`. */
-export type CompactionOptions = {
+type CompactionOptions = {
   readonly client: MessagesClient
   readonly shelf: Shelf
   readonly model: string

@@ -28,7 +28,7 @@ export type AgentMeter = {
 }
 
 /** Options of `createAgentMeter`. */
-export type AgentMeterOptions = {
+type AgentMeterOptions = {
   /** The shelf whose definitions a request without tool search would contain. */
   readonly shelf: Shelf
   /** Replaces the built-in price table. */

@@ -24,7 +24,7 @@ import type {
 } from './types.ts'
 
 /** What running calls needs of the agent. */
-export type RunCallsOptions = {
+type RunCallsOptions = {
   readonly shelf: Shelf
   readonly tools: ReadonlyMap<string, AgentTool>
   readonly runner: ToolRunner | undefined
@@ -254,7 +254,7 @@ function outsideOf(accesses: readonly Access[]): string[] {
 /** Result for the model of a call that a person stopped before it ran. */
 const NEVER_RUN = 'The user stopped this call before it ran.'
 /** Result for the model of a call that a person stopped while it ran. */
-export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
+const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
 /** Returns a promise that rejects when the signal aborts; `forget` removes the listener. */
 export function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {

@@ -4,7 +4,7 @@ import { createAgent } from './agent.ts'
 import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 
 /** What a sub-agent shares with the agent that calls it. */
-export type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
+type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
   /** The tools of the sub-agent; the tool `Agent` among them is left out. */
   readonly tools: readonly AgentTool[]
 }

@@ -15,7 +15,7 @@ export type TranscriptEntry =
   | { readonly type: 'state'; readonly state: State }
 
 /** A file that a conversation is appended to. */
-export type Transcript = {
+type Transcript = {
   /** The path of the file. */
   readonly file: string
   /** Appends an entry; omits a state that equals the last one written. */

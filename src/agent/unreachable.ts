@@ -2,7 +2,7 @@
 import { fieldsOf, textOf } from '../lib/json.ts'
 
 /** Why an API could not be reached. */
-export type Unreachable = {
+type Unreachable = {
   readonly reason: string
   /** What the user can do. */
   readonly remedy: string

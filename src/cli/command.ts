@@ -219,7 +219,7 @@ function isLikely(wanted: string, name: string): boolean {
 }
 
 /** The option `--help`, which every command has. */
-export const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
+const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
 
 /** Renders the help of a command. */
 export function helpFor(command: Command): string {

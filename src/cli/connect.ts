@@ -31,7 +31,7 @@ import { openProject, trustOption } from './trust/open.ts'
 export const connect: Command = connectCommand(thisMachine)
 
 /** Starts servers once, so that the gateway knows their tools. */
-export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
+type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
 
 /** Creates the command; `machine` is read when it runs. */
 export function connectCommand(machine: () => LocalMachine, warmUp: WarmUp = listOnce): Command {

@@ -37,7 +37,7 @@ import { trustOption } from './trust/open.ts'
 import { version } from './version.ts'
 
 /** What the command needs of its process; tests replace it. */
-export type InspectSurroundings = {
+type InspectSurroundings = {
   readonly machine: () => LocalMachine
   /** Resolves when the user ends it. */
   readonly ended: () => Promise<void>

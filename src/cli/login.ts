@@ -26,7 +26,7 @@ import type { Project } from './trust/project.ts'
 import { version } from './version.ts'
 
 /** What the commands need of their process; tests replace it. */
-export type LoginSurroundings = {
+type LoginSurroundings = {
   readonly machine: () => LocalMachine
   /** Opens the browser; resolves to false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>

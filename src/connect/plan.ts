@@ -62,13 +62,13 @@ export type ConnectPlan = {
 export type ConnectPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
 
 /** Our own file as it is now. */
-export type PlanTarget = { readonly file: string; readonly text: string }
+type PlanTarget = { readonly file: string; readonly text: string }
 
 /**
  * `move`: the servers leave their files, so whatever is found is new to us. `copy`: they stay, so the same entry is found
  * again after the user has narrowed its copy, which then stays as it is.
  */
-export type ConnectPurpose = 'move' | 'copy'
+type ConnectPurpose = 'move' | 'copy'
 
 /**
  * Plans what becomes of all servers. A server that several files share is taken over once; different servers of the same

@@ -2,7 +2,7 @@
 // never throws.
 
 /** What is wrong, as `error.code`. */
-export type ErrorCode =
+type ErrorCode =
   | 'DUPLICATE_TOOL'
   | 'BAD_TOOL'
   | 'BAD_TOOL_NAME'

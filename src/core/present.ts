@@ -4,7 +4,7 @@ import { messageBlocks } from './history/notes.ts'
 import type { Block, Message, MessageLike } from './types.ts'
 
 /** One line of a conversation as a person sees it. */
-export type PresentedItem =
+type PresentedItem =
   | { readonly type: 'text'; readonly text: string }
   /** Consecutive calls of collapsible kinds: "Read 3 files, searched 2 files". */
   | { readonly type: 'summary'; readonly text: string; readonly calls: readonly Block[] }

@@ -6,7 +6,7 @@ import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
 
 /** Reads and writes the JSON in a reply. The default, `JSON`, loses the precision of long numbers. */
-export type Json = {
+type Json = {
   readonly parse: (json: string) => unknown
   readonly stringify: (value: unknown) => string
 }
@@ -78,7 +78,7 @@ function opened(block: Fields, json: Json): { start: Fields; deltas: Fields[] } 
 }
 
 /** Assembles the message from the events of a stream. */
-export type Collector = {
+type Collector = {
   readonly add: (event: StreamEvent) => void
   readonly message: () => Fields
   /** Whether the input of every call is valid JSON. */

@@ -8,7 +8,7 @@ type PoolEvent = Extract<Trace, { type: 'pool' }>
 type ToolsEvent = Extract<Trace, { type: 'tools' }>
 
 /** The events that describe a pool: its parts, then the pool itself. */
-export type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
+type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
 
 /** Characters of the names in one part, so that it stays a short line. */
 const MAX_PART_LENGTH = 24_000

@@ -76,7 +76,7 @@ export type Kept = {
 export type ToolSection = 'built-in' | 'mcp' | 'deferred'
 
 /** The state of a new conversation. */
-export const emptyState: State = { hasOpened: false, betas: [], hasAnnounced: false, kept: [] }
+const emptyState: State = { hasOpened: false, betas: [], hasAnnounced: false, kept: [] }
 
 /** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */
 export type Memory = {

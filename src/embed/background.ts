@@ -5,7 +5,7 @@ import type { VectorStore } from './store.ts'
 import { createTextQueue, type TextQueue } from './text-queue.ts'
 
 /** Computes vectors in the background. */
-export interface Background {
+interface Background {
   /** Texts processed so far and in total; undefined when idle. */
   readonly progress: { readonly done: number; readonly total: number } | undefined
   /** How many batches have added vectors. */

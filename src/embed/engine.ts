@@ -16,7 +16,7 @@ export interface Engine {
 }
 
 /** Options of `createEngine`. */
-export interface EngineOptions {
+interface EngineOptions {
   /** Milliseconds without work after which the thread ends and gives its memory back; the next text starts it again. */
   readonly idleMs?: number
 }

@@ -3,7 +3,7 @@ import { type Engine, INSTALL, packages } from './engine.ts'
 import { defaultFolder, openStore, type VectorStore } from './store.ts'
 
 /** Options of `createLazyEncoder`. */
-export interface LazyEncoderOptions {
+interface LazyEncoderOptions {
   readonly cacheFolder: string | undefined
   readonly notify: (message: string) => void
   /** Loads the engine; rejects if it is not installed. */

@@ -22,7 +22,7 @@ export interface VectorStore {
 }
 
 /** Options of `openStore`. */
-export interface StoreOptions {
+interface StoreOptions {
   /** Where to store them; undefined keeps vectors in memory only. */
   readonly folder: string | undefined
   /** The model's id; each model has its own file. */

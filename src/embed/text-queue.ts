@@ -13,7 +13,7 @@ export interface TextQueue {
 }
 
 /** Limits of the queue. */
-export interface TextQueueLimits {
+interface TextQueueLimits {
   readonly maxTexts?: number
   readonly maxCharacters?: number
 }

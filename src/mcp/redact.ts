@@ -133,7 +133,7 @@ const SHORT_WORD = /^[A-Za-z]{1,15}$/
 const KNOWN = /^(?:HOME|PATH|SHELL|TERM|USER|LOGNAME|PWD|TMPDIR|LANG|TZ|Accept|Content-Type|User-Agent)$/i
 
 /** Returns the values of a server's configuration that must not be shown, as they are written. */
-export function collectSecrets({ transport, variables = {} }: ServerConfig): ReadonlySet<string> {
+function collectSecrets({ transport, variables = {} }: ServerConfig): ReadonlySet<string> {
   const secrets = new Set<string>()
   const take = (name: string, text: string): void => {
     const isNamed = isSecretName(name)

@@ -13,7 +13,7 @@ export class RefusedRequest extends Error {
 }
 
 /** The API's error types. */
-export type ErrorType =
+type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'

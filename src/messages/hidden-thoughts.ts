@@ -12,7 +12,7 @@ import { isKeptThought } from './upstream/thoughts.ts'
 type Hidden = { readonly at: number; readonly block: Fields }
 
 /** Hides and restores thinking. */
-export type HiddenThoughts = {
+type HiddenThoughts = {
   /** Puts hidden thinking blocks back into the request. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
   /** Removes thinking from a reply and remembers it. */

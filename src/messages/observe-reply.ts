@@ -11,7 +11,7 @@ import { traceparentIn } from './traced-conversations.ts'
 import type { Fields, Headers, MessagesRequest, Upstream } from './types.ts'
 
 /** Options of `observeReply`. */
-export type ObserveOptions = {
+type ObserveOptions = {
   readonly upstream: Upstream
   readonly prices: PriceTable | undefined
   /** The client's, which may name the span that the request belongs to. */

@@ -29,7 +29,7 @@ export function createRecent<Value>(maxValues: number): Recent<Value> {
 }
 
 /** A least-recently-used cache that is bounded by the size of what it holds. */
-export type SizedCache<Value> = {
+type SizedCache<Value> = {
   readonly isEmpty: () => boolean
   readonly get: (key: string) => Value | undefined
   /** Keeps a value of this size, unless it is too large by itself. */

@@ -11,7 +11,7 @@ import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 
 /** Remembers and restores replies. */
-export type ReplyMemory = {
+type ReplyMemory = {
   /** Replaces the replies that the client sent back by the remembered ones. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
   /** Passes a reply on and remembers it when it is complete. */

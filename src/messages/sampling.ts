@@ -32,7 +32,7 @@ export type Target = {
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
 /** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
-export type SamplingResult = {
+type SamplingResult = {
   readonly sampled: SamplingOutcome
   readonly sent: MessagesRequest
   readonly hasCallTool: boolean

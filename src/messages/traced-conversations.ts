@@ -10,7 +10,7 @@ import { MAX_ADDED_MESSAGES } from './shelve/conversations.ts'
 import type { Fields, Headers, MessagesRequest } from './types.ts'
 
 /** Returns the listener for the events of a request's conversation; undefined if nobody listens. */
-export type TraceOfRequest = (
+type TraceOfRequest = (
   request: MessagesRequest,
   owner: string,
   headers: Headers,

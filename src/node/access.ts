@@ -4,7 +4,7 @@ import { LOOPBACK } from './http.ts'
 import { OptionError } from './option-error.ts'
 
 /** Which host names and origins a server accepts. */
-export type HostAccess = {
+type HostAccess = {
   /** The accepted names; ignored if `isAnyHost`. */
   readonly names: ReadonlySet<string>
   /** Accepts every name: the server listens beyond loopback and no names are configured, so it does not know its own. */

@@ -34,7 +34,7 @@ export type AuditFileOptions = AuditLineOptions & {
 }
 
 /** An audit file that is being written. */
-export type AuditFile = {
+type AuditFile = {
   /**
    * Appends a record: when it returns, the operating system has the line, unless `notify` reported a failure. Never
    * throws.

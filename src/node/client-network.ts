@@ -5,7 +5,7 @@ import { networkOf, networkOfAddress } from './http.ts'
 import { OptionError } from './option-error.ts'
 
 /** Returns the network of a request's client, which identifies clients that have no key or session. */
-export type ClientNetwork = (incoming: IncomingMessage) => string
+type ClientNetwork = (incoming: IncomingMessage) => string
 
 /** How many addresses of a header to read; a client may send any number of them. */
 const MAX_HOPS = 32

@@ -3,7 +3,7 @@
 import { whyTooComplex } from './json-values.ts'
 
 /** Limits of request bodies. */
-export type BodyLimits = {
+type BodyLimits = {
   /** Bytes of one body. */
   readonly maxBytes: number
   /** Total bytes of all bodies being processed; small ones do not count. */

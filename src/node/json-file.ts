@@ -11,7 +11,7 @@ import { lockFile } from './file-lock.ts'
 export type FileRights = { readonly mode: number; readonly uid?: number; readonly gid?: number }
 
 /** Limits of a `JsonFile`. */
-export type JsonFileOptions = {
+type JsonFileOptions = {
   /** Default: 20,000,000. */
   readonly maxBytes?: number
   /** Milliseconds after which another process's lock counts as abandoned. Default: 10,000. */

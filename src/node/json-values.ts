@@ -5,7 +5,7 @@
 export const MAX_JSON_DEPTH = 1000
 
 /** Limits of a JSON text. */
-export type JsonLimits = { readonly maxValues: number; readonly maxDepth: number }
+type JsonLimits = { readonly maxValues: number; readonly maxDepth: number }
 
 const requestLimits: JsonLimits = { maxValues: 1_000_000, maxDepth: MAX_JSON_DEPTH }
 

@@ -12,7 +12,7 @@ export type Slice = {
 }
 
 /** Hands out turns. */
-export type Scheduler = {
+type Scheduler = {
   /** Waits for the turn of the owner's next work. Work without an owner has one owner in common. */
   readonly turn: (owner?: unknown) => Promise<Slice>
   /**
@@ -22,7 +22,7 @@ export type Scheduler = {
 }
 
 /** Options of `createScheduler`. */
-export type SchedulerOptions = {
+type SchedulerOptions = {
   /** Milliseconds of work before the event loop handles sockets and timers. */
   readonly sliceMs?: number
   readonly now?: () => number

@@ -1,7 +1,7 @@
 // Shares few slots, such as threads, among the owners of work, so that none can take them all.
 
 /** Runs a task as soon as its owner may have a slot. */
-export type Slots = <Value>(owner: unknown, task: () => Promise<Value>) => Promise<Value>
+type Slots = <Value>(owner: unknown, task: () => Promise<Value>) => Promise<Value>
 
 /**
  * Creates slots. An owner takes one only while more are free than it holds: one alone gets half of them, and there is one

@@ -25,7 +25,7 @@ export type EventStamp = {
 }
 
 /** Options of `createTraceStream`. */
-export type TraceStreamOptions = {
+type TraceStreamOptions = {
   /** Receives each event with its stamp. Much cheaper than a record, which `traceRecordOf` can make of them later. */
   readonly keep?: ((event: Trace, stamp: EventStamp) => void) | undefined
   /** Whether calls become spans, which servers get as parents. Default: false. */

@@ -4,7 +4,7 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_p
 import type { Readable, Writable } from 'node:stream'
 
 /** Kills child process groups if this process dies. */
-export type Watchdog = {
+type Watchdog = {
   /** Starts the shell ahead of a child, so that guarding the child takes one write. */
   prepare(): void
   /** Kills this group if the process dies. */

@@ -36,7 +36,7 @@ export type TlsFiles = {
 }
 
 /** Certificates in use; `close` stops watching their files. */
-export type TlsSource = {
+type TlsSource = {
   readonly options: SecureContextOptions & {
     readonly requestCert: boolean
     readonly rejectUnauthorized: boolean
@@ -207,7 +207,7 @@ function reportOf(reasons: readonly string[]): ReadinessReport {
 }
 
 /** Options of `createStoreCheck`. */
-export type StoreCheckOptions = {
+type StoreCheckOptions = {
   /**
    * Milliseconds without an answer after which the gateway is not ready. It tolerates shorter outages, because much works
    * without the store and all replicas would be unready at once. Default: 30,000.
@@ -239,7 +239,7 @@ export function createStoreCheck(
 }
 
 /** The functions to call on a reload. */
-export type Reloads = {
+type Reloads = {
   /** Calls the function at every reload until the returned function is called. */
   onReload(reload: () => unknown): () => void
   /** Calls all functions, one after another; reports a failure and continues with the rest. */

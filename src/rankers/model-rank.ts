@@ -31,7 +31,7 @@ export type ModelRank = {
 }
 
 /** Options of `createModelRank`. */
-export type ModelRankOptions = {
+type ModelRankOptions = {
   readonly embedder: Embedder
   /** Creates `hybrid` with a function that returns the encoder's cosines, 0 for a tool without one. */
   readonly createHybrid: (model: NonNullable<HybridParts['model']>) => Rank

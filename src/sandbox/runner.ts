@@ -20,7 +20,7 @@ export type RunScriptOptions = {
 }
 
 /** Options of `createScriptRunner`. */
-export type ScriptRunnerOptions = {
+type ScriptRunnerOptions = {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ScriptLimits>
   /** The time that scripts see. */

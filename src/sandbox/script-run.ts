@@ -38,7 +38,7 @@ export function startThread(file: URL): StartWorker {
 }
 
 /** Options of `runInWorker`. */
-export type ScriptRunOptions = {
+type ScriptRunOptions = {
   readonly startWorker: StartWorker
   readonly wasm: WebAssembly.Module
   readonly source: string

@@ -46,7 +46,7 @@ export type Evaluation = Quality & {
 export const METRICS: readonly Metric[] = ['r1', 'r3', 'r5', 'r10', 'ndcg10', 'mrr10', 'all5']
 
 /** Options of `evaluate`. */
-export type EvaluateOptions = {
+type EvaluateOptions = {
   /** Called after each query. */
   readonly progress?: (done: number, all: number) => void
 }

@@ -55,7 +55,7 @@ export const FUSION_FEATURES = [
 ]
 
 /** The value of each feature for one candidate. */
-export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
+type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
 
 /** If the best candidate matches less than this share of the query, its words match by chance and count for less. */
 const FEW_WORDS = 0.15

@@ -17,7 +17,7 @@ export type Breaks = {
 }
 
 /** The result of waiting for tools to be indexed. */
-export type IndexedTools = {
+type IndexedTools = {
   /** Index of the tools read so far; undefined if there is none yet. */
   readonly index: LexicalIndex | undefined
   /** The number of tools that the index lacks. */

@@ -3,7 +3,7 @@
 import type { MessageListener } from './types.ts'
 
 /** How a store subscribes to the messages of a channel on its server. */
-export type ChannelSource = {
+type ChannelSource = {
   join(channel: string): Promise<void>
   leave(channel: string): Promise<void>
 }

@@ -4,7 +4,7 @@ import { withTimeout } from '../node/with-timeout.ts'
 import { StoreError } from './types.ts'
 
 /** Options of `createLink`. */
-export type LinkOptions<Connection> = StoreCallOptions & {
+type LinkOptions<Connection> = StoreCallOptions & {
   /**
    * Connects. Must destroy the connection when the signal aborts, even while it is being opened, and call `onLost` when it
    * breaks.
@@ -153,7 +153,7 @@ function closedError(label: string): StoreError {
 }
 
 /** Options of calls to a server. */
-export type StoreCallOptions = {
+type StoreCallOptions = {
   /** The server's name in errors, such as `Redis at 127.0.0.1:6379`, without secrets. */
   readonly label: string
   /** Milliseconds after which a call fails. */

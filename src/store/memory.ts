@@ -4,7 +4,7 @@ import { addTo, DEFAULT_LISTED, withChecks } from './limits.ts'
 import type { StateStore, StoredEntry, StoredValue } from './types.ts'
 
 /** Options of `createMemoryStore`. */
-export type MemoryStoreOptions = {
+type MemoryStoreOptions = {
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
 }

@@ -3,7 +3,7 @@ import { createMemoryStore } from './memory.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `openStateStore`. */
-export type StateStoreOptions = {
+type StateStoreOptions = {
   /** Milliseconds after which a call to an unreachable store fails; default: 2,000. */
   readonly timeoutMs?: number
   /** Prefix of every key in Redis. Default: `toolshelf:`. The URL's `?prefix=` overrides it. */

@@ -8,7 +8,7 @@ import { checkRegularly, createLink, type Link } from './link.ts'
 import { type StateStore, type StoredEntry, type StoredValue, StoreError } from './types.ts'
 
 /** Options of `createRedisStore`. */
-export type RedisStoreOptions = {
+type RedisStoreOptions = {
   /** `redis://` or `rediss://` with user, password, host, port and database. */
   readonly url: string
   /** The server's name in errors, without secrets. */

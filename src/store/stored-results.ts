@@ -6,7 +6,7 @@ import type { ResultStore } from '../core/results/results.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `createStoredResults`. */
-export type StoredResultOptions = {
+type StoredResultOptions = {
   readonly store: StateStore
   /** Maximum bytes of all results; a result beyond it is refused and therefore sent whole. Default: 1 GB. */
   readonly bytes?: number

@@ -5,7 +5,7 @@ import { errorMessage } from '../lib/text.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `withLock`. */
-export type LockOptions = {
+type LockOptions = {
   /** Milliseconds to wait for the current holder. Default: three times the time to live. */
   readonly waitMs?: number
 }

@@ -9,7 +9,7 @@ import { UsersError } from './records.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from './types.ts'
 
 /** Options of `createKeyAuthenticator`. */
-export type KeyAuthenticatorOptions = {
+type KeyAuthenticatorOptions = {
   readonly directory: UserDirectory
   /** Called with problems of the directory. */
   readonly notify?: (message: string) => void

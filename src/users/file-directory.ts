@@ -17,7 +17,7 @@ import {
 import { readUserRecords, type UserRecord, type UserRecords, UsersError, withUids } from './records.ts'
 
 /** Options of `openUserFile`. */
-export type UserFileOptions = {
+type UserFileOptions = {
   /** Called with the problem of a file that cannot be used; the last good content stays in use. */
   readonly notify?: (message: string) => void
   /** Starts with an empty file if there is none, for commands that write it. Default: false. */

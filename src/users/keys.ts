@@ -23,7 +23,7 @@ export type KeyRecord = {
 }
 
 /** A new key. `token` is shown once and not stored. */
-export type CreatedKey = { readonly id: string; readonly token: string; readonly record: KeyRecord }
+type CreatedKey = { readonly id: string; readonly token: string; readonly record: KeyRecord }
 
 const FORM = /^tsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 const ID_BYTES = 8

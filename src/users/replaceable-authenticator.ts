@@ -3,7 +3,7 @@ import { createChangeListeners } from './directory.ts'
 import type { Authenticator } from './types.ts'
 
 /** An authenticator that can be replaced. */
-export type ReplaceableAuthenticator = Authenticator & {
+type ReplaceableAuthenticator = Authenticator & {
   /** Uses another authenticator from now on, also for connected users. Does not close the former one. */
   replace(next: Authenticator): void
 }

@@ -22,7 +22,7 @@ const USE_GAP_MS = 3_600_000
 const MAX_NOTED = 10_000
 
 /** Options of `openUserStore`. */
-export type UserStoreOptions = {
+type UserStoreOptions = {
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
 }

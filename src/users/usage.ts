@@ -24,7 +24,7 @@ export type BegunUse = {
 }
 
 /** Options of `createUsageMeter`. */
-export type UsageMeterOptions = {
+type UsageMeterOptions = {
   readonly store: StateStore
   /** Called when the store does not answer. */
   readonly notify?: (message: string) => void

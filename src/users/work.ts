@@ -49,7 +49,7 @@ export class LimitError extends Error {
 }
 
 /** Who the work belongs to, and what counts it. */
-export type ClientWorkOptions = {
+type ClientWorkOptions = {
   /** Identifies the client if it has no user. */
   readonly client: unknown
   readonly user?: User | undefined

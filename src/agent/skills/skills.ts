@@ -66,7 +66,7 @@ function addNames(names: Set<string>, text: string): void {
 }
 
 /** A deferred tool or a skill. */
-export type ToolOrSkill = {
+type ToolOrSkill = {
   /** Which of the two it is. */
   readonly kind: 'tool' | 'skill'
   /** The name by which the model calls the tool or reads the skill. */
@@ -76,7 +76,7 @@ export type ToolOrSkill = {
 }
 
 /** What a search of tools and skills found. */
-export type FoundToolsAndSkills = {
+type FoundToolsAndSkills = {
   /** Tools and skills ranked together, best first. */
   readonly found: readonly ToolOrSkill[]
   /** How many matched in total. */

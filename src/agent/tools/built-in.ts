@@ -8,7 +8,7 @@ import { bashTool, fetchTool } from './programs.ts'
 import { globTool, grepTool } from './search.ts'
 
 /** Options of `createBuiltInTools`. */
-export type BuiltInOptions = {
+type BuiltInOptions = {
   /** The folder in which commands run, and to which paths are relative. */
   readonly directory: string
   readonly fetch?: typeof fetch

@@ -221,7 +221,7 @@ export function createBatchTool(): AgentTool {
 }
 
 /** Options of `createScriptTool`. */
-export type ScriptToolOptions = {
+type ScriptToolOptions = {
   /** Holds the tools that scripts may call. */
   readonly shelf: Shelf
   /** Limits in place of the defaults. */

@@ -9,7 +9,7 @@ import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
 
 /** A slash command. */
-export type Slash = {
+type Slash = {
   readonly name: string
   readonly about: string
   readonly run: (
@@ -34,7 +34,7 @@ export type CommandContext = {
 }
 
 /** All slash commands, in the order of the help. */
-export const slashes: readonly Slash[] = [
+const slashes: readonly Slash[] = [
   {
     name: 'tools',
     about: 'list the tools: working set, deferred, pending, failed',

@@ -46,7 +46,7 @@ const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } =
 }
 
 /** How items are rendered. */
-export type RenderOptions = {
+type RenderOptions = {
   readonly columns: number
   /** Without styles: Markdown is shown as it was written. */
   readonly isPlain: boolean

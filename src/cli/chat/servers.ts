@@ -7,7 +7,7 @@ import { type OutputLine, withLabel } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
 
 /** Where the state of the servers is shown. */
-export type ServerReporter = {
+type ServerReporter = {
   /** Their current state in a few words. */
   readonly show: (text: string) => void
   readonly notify: (line: OutputLine) => void

@@ -6,7 +6,7 @@ import { closedLines } from './markdown.ts'
 import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'
 
 /** A turn, split into its final items and the rest. */
-export type Settled = {
+type Settled = {
   readonly items: readonly Item[]
   /** The parts that may still change. */
   readonly parts: readonly Part[]

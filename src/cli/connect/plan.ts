@@ -85,7 +85,7 @@ export async function makePlan(
 }
 
 /** A file that was looked for. */
-export type LookedAt = ConfigPlace & { readonly isThere: boolean }
+type LookedAt = ConfigPlace & { readonly isThere: boolean }
 
 /** Returns the files of all clients that `connect` looks for. */
 export async function lookedAt(target: ConnectTarget, machine: LocalMachine): Promise<readonly LookedAt[]> {

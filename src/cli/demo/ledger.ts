@@ -55,7 +55,7 @@ export type Ledger = {
 }
 
 /** Options of `createLedger`. */
-export type LedgerOptions = {
+type LedgerOptions = {
   readonly shelf: Shelf
   readonly prices: PriceTable
   /** The model that is asked, or whose prices are used. */

@@ -40,7 +40,7 @@ export type DemoEvent =
 const SERVERS_WAIT_MS = 90_000
 
 /** Options of `playDemo`. */
-export type DemoOptions = {
+type DemoOptions = {
   readonly configIn: ConfigIn
   /** A real model; the script by default. */
   readonly live: OpenedClient | undefined

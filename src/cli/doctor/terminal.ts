@@ -20,7 +20,7 @@ import { type Finding, findingsOf, type Level } from './findings.ts'
 import type { Projection, Report, ServerReport, Total } from './report.ts'
 
 /** Options of `terminalView`. */
-export type TerminalOptions = Look & {
+type TerminalOptions = Look & {
   /** The command to run next, or a note that there is none. */
   readonly next: string
 }

@@ -7,7 +7,7 @@ import { isatty } from 'node:tty'
 export const DRAIN_MS = 25_000
 
 /** A gateway, as signals control it. */
-export type RunningService = {
+type RunningService = {
   /** Reads configuration, certificates and users again. */
   reload(): Promise<void>
   /**

@@ -6,7 +6,7 @@ import { type LoadedConfig, readConfig } from '../../mcp/config/config.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/types.ts'
 
 /** Options of `watchConfig`. */
-export type ConfigWatchOptions = {
+type ConfigWatchOptions = {
   readonly files: readonly string[]
   /** The configuration as read at the start. */
   readonly config: LoadedConfig

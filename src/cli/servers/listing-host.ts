@@ -13,8 +13,7 @@ const ONE_ATTEMPT = { firstRetryMs: HOUR_MS, maxRetryMs: HOUR_MS }
 const MAX_LISTING_MS = 5000
 
 /** Options of `createListingHost`. */
-export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
-  Pick<McpHostOptions, 'concurrency' | 'pins'>
+type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'concurrency' | 'pins'>
 
 /** Creates a host that reads nothing from the cache: only what servers list now counts. */
 export function createListingHost(servers: readonly ServerConfig[], options: ListingOptions): McpHost {

@@ -6,7 +6,7 @@ import { dayOf, pagesOf, questionText, type ScreenSize, summaryOf } from './ques
 import { decidedNow, isProjectDecided, type TrustRecord, type TrustStore } from './store.ts'
 
 /** How the user can decide. */
-export type Deciding = {
+type Deciding = {
   readonly store: TrustStore
   /** The user trusts it on the command line, for this run. */
   readonly isTrusting: boolean

@@ -17,7 +17,7 @@ export const trustOption: Option = {
 }
 
 /** Options of `openProject`. */
-export type OpenProjectOptions = ProjectParts & {
+type OpenProjectOptions = ProjectParts & {
   readonly isTrusting: boolean
   readonly terminal: Terminal
   readonly notify: (message: string) => void

@@ -17,14 +17,14 @@ export const MAX_RULE_BYTES = 200_000
 const MAX_RULES = 1000
 
 /** The valid rules of a file, and its problems. */
-export type ReadRules = {
+type ReadRules = {
   readonly rules: readonly PermissionRule[]
   /** Invalid rules, and why. */
   readonly problems: readonly string[]
 }
 
 /** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
-export type UserRules = {
+type UserRules = {
   readonly file: string
   /** Rejects if the file cannot be parsed: it may contain a deny rule. */
   read(): Promise<readonly PermissionRule[]>

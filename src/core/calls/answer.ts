@@ -31,7 +31,7 @@ import {
 } from './query.ts'
 
 /** A host whose tools may change while a search waits. */
-export type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
 
 /**
  * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has

@@ -9,7 +9,7 @@ import type { Capability } from './capabilities.ts'
 export type Speaker = { readonly capability: Capability; readonly settings: Settings }
 
 /** The properties of a wire. */
-export type WireTraits = {
+type WireTraits = {
   readonly usesReferences: boolean
   readonly isSpokenBy: (speaker: Speaker) => boolean
 }

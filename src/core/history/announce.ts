@@ -11,7 +11,7 @@ import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } fr
 const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 
 /** What an announcement depends on. */
-export type AnnounceInput = {
+type AnnounceInput = {
   readonly partition: ToolPartition
   readonly servers: Servers
   /** In tokens, for all announcements of the conversation together. */

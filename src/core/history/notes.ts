@@ -65,7 +65,7 @@ export type DeltaNote = {
 }
 
 /** Replaces the messages that a compaction removed, and lists the tools loaded in them (C1). */
-export type BoundaryNote = {
+type BoundaryNote = {
   /** With `subtype`, identifies the note; requests are sent without both fields. */
   readonly type: 'system'
   /** See `type`. */

@@ -3,7 +3,7 @@
 import type { PromptSegment } from './walk.ts'
 
 /** The result of a comparison: if the prefix broke, the index, the segment before and the segment now. */
-export type PrefixCheck =
+type PrefixCheck =
   | { extends: true }
   | { extends: false; at: number; expected: PromptSegment; found: PromptSegment | undefined }
 

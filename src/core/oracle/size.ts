@@ -7,7 +7,7 @@ import { entryOf, isDeferred, nameOf } from './tool-entries.ts'
 import { blocksOf, isDirective } from './turns.ts'
 
 /** The size of what the model reads. */
-export type Reading = {
+type Reading = {
   /**
    * Characters of everything visible: tools, system, conversation, and each definition that a reference loads. JSON
    * escapes do not count, and an image or a document counts as `MEDIA_CHARACTERS`.

@@ -10,7 +10,7 @@ import { type WalkStep, walkRequest } from './walk.ts'
  * Returns a hash of everything before a block: system, visible tools, earlier content; without thinking, cache
  * breakpoints, and deferred tools that nothing before the block refers to. A position past the end means the end.
  */
-export function thinkingPrefix(request: unknown, messageIndex: number, blockIndex: number): string {
+function thinkingPrefix(request: unknown, messageIndex: number, blockIndex: number): string {
   const { before, end } = chain(request)
   const isThere = ({ message, index }: Placed) =>
     message > messageIndex || (message === messageIndex && index >= blockIndex)

@@ -306,7 +306,7 @@ function briefly(value: unknown): string {
 }
 
 /** The model's request, as it wrote it. */
-export type ReadInput = {
+type ReadInput = {
   readonly handle?: unknown
   readonly page?: unknown
   readonly lines?: unknown

@@ -11,7 +11,7 @@ const MAX_OPTIONAL = 12
 const MAX_DEPTH = 5
 
 /** A type, and whether it is enough to write a valid value. */
-export type CompactType = { readonly text: string; readonly isEnough: boolean }
+type CompactType = { readonly text: string; readonly isEnough: boolean }
 
 const ANY: CompactType = { text: 'any', isEnough: true }
 /** Marks what is too long to write; the whole definition has it. */

@@ -4,10 +4,10 @@ import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
 
 /** A tool's definition and its JSON. */
-export type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
+type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
 
 /** How much of each tool an answer shows. */
-export type Fitted<Tool extends FittableTool> = {
+type Fitted<Tool extends FittableTool> = {
   /** Tools whose whole definition fits, best first. */
   readonly whole: readonly Tool[]
   /** The other tools, best first. */

@@ -48,7 +48,7 @@ type Working = {
 }
 
 /** Creates a wire. */
-export type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
+type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 
 const overlaid = new WeakMap<Definition, Definition>()
 
@@ -83,7 +83,7 @@ export function loadedEarlier(names: readonly string[]): string {
 }
 
 /** Creates the wire `append`. */
-export const append: MakeWire = (settings) => ({
+const append: MakeWire = (settings) => ({
   name: 'append',
   searchName: settings.searchTool,
   callsByName: true,
@@ -109,7 +109,7 @@ function recall(names: readonly string[]): string {
 }
 
 /** Creates the wire `reference`. */
-export const reference: MakeWire = (settings) => {
+const reference: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'reference',
     searchName: settings.searchTool,
@@ -137,7 +137,7 @@ export const reference: MakeWire = (settings) => {
 }
 
 /** Creates the wire `addition`. */
-export const addition: MakeWire = (settings, variant) => {
+const addition: MakeWire = (settings, variant) => {
   const byReference = reference(settings, variant)
   const byValue = settings.additions === 'value'
   return {
@@ -173,7 +173,7 @@ function valueBlock({ definition }: PoolTool): Block {
 }
 
 /** Creates the wire `bridge`. */
-export const bridge: MakeWire = (settings) => {
+const bridge: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'bridge',
     searchName: settings.searchTool,
@@ -226,7 +226,7 @@ function outcome({ callTool }: Settings): string {
 }
 
 /** Creates the wire `hosted`. */
-export const hosted: MakeWire = (settings, variant) => ({
+const hosted: MakeWire = (settings, variant) => ({
   ...reference(settings, variant),
   name: 'hosted',
   searchName: `tool_search_tool_${variant}`,

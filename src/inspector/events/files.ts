@@ -29,7 +29,7 @@ export type EventFeed = {
 }
 
 /** Options of `createFileFeed`. */
-export type FileFeedOptions = {
+type FileFeedOptions = {
   /** Older events are skipped. Default: 100,000. */
   readonly maxEvents?: number
   /** Milliseconds between two looks at a file that did not grow. */
@@ -182,7 +182,7 @@ function readRecord(line: string): Line | undefined {
 }
 
 /** A log that is read from front to back and then followed. */
-export type Log = {
+type Log = {
   /** Starts `max` lines before the end, or at the beginning; returns how many lines there are from there on. */
   seekBack(max: number): Promise<number>
   /** Reads some of the recorded lines; undefined after the last. */
@@ -403,7 +403,7 @@ async function openPart(path: string): Promise<Part | undefined> {
 }
 
 /** Splits one stream of bytes. */
-export type LineSplitter = {
+type LineSplitter = {
   /** Returns the lines that the chunk completes. */
   push(chunk: Uint8Array): string[]
   /** Drops the line that is not complete; returns whether there was one. */

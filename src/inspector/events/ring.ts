@@ -6,7 +6,7 @@ import { type EventStamp, traceRecordOf } from '../../node/trace-stream.ts'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './files.ts'
 
 /** Options of `createEventRing`. */
-export type EventRingOptions = {
+type EventRingOptions = {
   /** Hides secrets in a text; called when an event is read, not when it happens. */
   readonly redact: (text: string) => string
   readonly maxEvents?: number
@@ -15,7 +15,7 @@ export type EventRingOptions = {
 }
 
 /** A source of events that the process adds to. */
-export type EventRing = EventFeed & {
+type EventRing = EventFeed & {
   add(record: TraceRecord): void
   /** Adds an event without making a record of it first; most events are never read. */
   addStamped(event: Trace, stamp: EventStamp): void

@@ -3,7 +3,7 @@ import type { Pools, SetTool } from './pools.ts'
 import type { InspectedTurn } from './turn-types.ts'
 
 /** What differs between two turns. */
-export type TurnComparison = {
+type TurnComparison = {
   /** Tools that the model sees in the second turn and not in the first. */
   readonly gained: readonly SetTool[]
   readonly lost: readonly SetTool[]

@@ -9,7 +9,7 @@ import { createThreads, foldThread, type Thread } from './threads.ts'
 import type { InspectedTurn } from './turn-types.ts'
 
 /** Limits of what is kept. */
-export type EventModelLimits = {
+type EventModelLimits = {
   /** Events that are kept. Default: 200,000. */
   readonly maxEvents?: number
   /** Characters of the events that are kept, as JSON. Default: 200 million. */
@@ -150,7 +150,7 @@ function summarise(id: string, thread: Thread): ConversationSummary {
 }
 
 /** How many events a file held, and how many of its lines are not events. */
-export type ReadFile = { readonly events: number; readonly broken: number }
+type ReadFile = { readonly events: number; readonly broken: number }
 
 const FORMAT = 'toolshelf-events'
 

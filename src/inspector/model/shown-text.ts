@@ -5,7 +5,7 @@
 import { cut } from '../../lib/text.ts'
 
 /** A part of a text. */
-export type TextPart = {
+type TextPart = {
   readonly text: string
   /** What the mark stands for; undefined for plain text. */
   readonly mark?: string

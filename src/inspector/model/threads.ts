@@ -16,7 +16,7 @@ export type Thread = {
 type OpenThread = Thread & { kept: Kept[]; isOrdered: boolean }
 
 /** The events of all conversations. */
-export type Threads = {
+type Threads = {
   add(event: EventRecord, characters: number): void
   /** The thread with all of its events in order; undefined if there is none. */
   get(id: string): Thread | undefined
@@ -27,7 +27,7 @@ export type Threads = {
 }
 
 /** Limits of what is kept. */
-export type ThreadLimits = { readonly maxEvents: number; readonly maxCharacters: number }
+type ThreadLimits = { readonly maxEvents: number; readonly maxCharacters: number }
 
 /** The share of the limits beyond which events are dropped: dropping takes time, so it is done rarely. */
 const SLACK = 1.25

@@ -163,7 +163,7 @@ function linesOf(batch: EventBatch): string {
  * Yields the lines of the file.
  * @param conversations - Their ids; all if undefined. Events of no conversation, such as those of servers, always count.
  */
-export async function* exportEvents(
+async function* exportEvents(
   { feed, redact, home }: InspectorOptions,
   conversations: readonly string[] | undefined,
   signal: AbortSignal,

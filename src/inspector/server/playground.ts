@@ -309,7 +309,7 @@ function sentence(words: readonly string[]): string {
 }
 
 /** Texts to try. */
-export type TriedChange = { readonly hint?: string; readonly description?: string; readonly alias?: string }
+type TriedChange = { readonly hint?: string; readonly description?: string; readonly alias?: string }
 
 /** Returns the list with the tool changed; the same list if nothing changes. */
 function withChange(

@@ -156,7 +156,7 @@ function chooseServers(
  * Identifies a server among others of the same name. The project's working directory and the SSE fallback do not count
  * as differences.
  */
-export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
+function definitionOf(entry: ServerEntry, server: ServerConfig): object {
   const { variables: _, folder: _brought, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }

@@ -6,7 +6,7 @@ import { type Statement, tomlStatements } from './toml-statements.ts'
 const KEY = 'mcp_servers'
 
 /** The removed text, and the edits that remove it and put `entry` in its place. */
-export type TomlEdits = { readonly edits: readonly Edit[]; readonly removed: string; readonly added: string }
+type TomlEdits = { readonly edits: readonly Edit[]; readonly removed: string; readonly added: string }
 
 /**
  * Returns the edits; `isWhole` if all servers of the file move, so that the table of all of them may be removed, too.

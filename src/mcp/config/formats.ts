@@ -30,7 +30,7 @@ export type ServerEntry = {
 export type EntryProblem = Pick<ConfigProblem, 'server' | 'message' | 'kind'>
 
 /** The servers in a file, and what is wrong with it. */
-export type FoundServers = {
+type FoundServers = {
   readonly entries: readonly ServerEntry[]
   readonly problems: readonly EntryProblem[]
 }

@@ -13,7 +13,7 @@ import { setJsonValue } from './set-json.ts'
 export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
 
 /** The changed text, and the parts that changed. */
-export type Moved = { readonly text: string; readonly parts: readonly MovedPart[] }
+type Moved = { readonly text: string; readonly parts: readonly MovedPart[] }
 
 /**
  * Returns the text without the servers at these paths and with `entry` in place of the first. Throws an error that says

@@ -14,7 +14,7 @@ import { hasUserValue, userValuesIn } from './user-values.ts'
 type ServerValues = Values<typeof serverKeys>
 
 /** The server of an entry, or what is wrong with it. */
-export type ReadServer = {
+type ReadServer = {
   readonly server: ServerConfig | undefined
   readonly problems: readonly string[]
   /** Variables that are not set, if nothing else is wrong with the server. */
@@ -130,7 +130,7 @@ function chooseKind({ type, command, url }: ServerValues): ChosenKind {
 type Made<Value> = { readonly value: Value; readonly problems: readonly string[] }
 
 /** Expands the references in a string. */
-export type Fill = (text: string) => Expanded
+type Fill = (text: string) => Expanded
 
 function filling({ project }: ServerEntry, { folder, environment }: LocalMachine): Fill {
   const known = withWorkspace(environment, project ?? folder)

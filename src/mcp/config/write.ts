@@ -6,7 +6,7 @@ import { type MemberSpan, parseJson } from './json.ts'
 import { moveServers } from './move.ts'
 
 /** Entries with their names. */
-export type NamedFields = readonly (readonly [name: string, fields: Fields])[]
+type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
 /** Returns the names of the servers in a text. Throws an error that says what is wrong with it. */
 export function serverNames(text: string): readonly string[] {

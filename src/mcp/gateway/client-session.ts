@@ -62,7 +62,7 @@ export type ClientSession = {
 }
 
 /** Options of `createClientSession`. */
-export type ClientSessionOptions = {
+type ClientSessionOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses

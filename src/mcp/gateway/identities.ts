@@ -7,7 +7,7 @@ import { type Fields, fieldsOf } from '../../lib/json.ts'
 import { dropOldest } from '../../lib/objects.ts'
 
 /** The clients of the sessionless protocol. */
-export type Identities = {
+type Identities = {
   /** Returns the same object for the same client. */
   of(origin: string, envelope: Fields | undefined): object
 }

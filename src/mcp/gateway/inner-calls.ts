@@ -40,7 +40,7 @@ export function refuseOwnTool(name: string, caller: string): void {
 }
 
 /** The progress of many calls as one. */
-export type CallProgress = {
+type CallProgress = {
   /** Returns the progress listener for the call with this index. */
   readonly report: (index: number) => (progress: Progress) => void
   readonly end: (index: number) => void

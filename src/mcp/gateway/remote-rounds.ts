@@ -8,19 +8,19 @@ import type { StateStore } from '../../store/types.ts'
 import type { Progress } from '../types.ts'
 
 /** The client's answers to the questions of one round. */
-export type RoundAnswers = { readonly state: string; readonly responses: Fields; readonly owner: string }
+type RoundAnswers = { readonly state: string; readonly responses: Fields; readonly owner: string }
 
 /** The request that brings the answers, and waits for what follows. */
-export type RoundRequest = {
+type RoundRequest = {
   readonly signal: AbortSignal
   readonly onProgress: (progress: Progress) => void
 }
 
 /** Continues a call of this replica. */
-export type RoundHandler = (answers: RoundAnswers, request: RoundRequest) => Promise<unknown>
+type RoundHandler = (answers: RoundAnswers, request: RoundRequest) => Promise<unknown>
 
 /** Times in milliseconds. */
-export type RoundTimes = {
+type RoundTimes = {
   /** Time between two signs of life of a running round. */
   readonly beatMs: number
   /** Silence after which the other replica counts as ended. */

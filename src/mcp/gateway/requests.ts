@@ -21,7 +21,7 @@ import type { Relisting } from './relisting.ts'
 type Request = ServerContext['mcpReq']
 
 /** Options of `answerRequests`. */
-export type RequestOptions = {
+type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
   /** The `uid` of the user that the client acts for; undefined if the gateway has no users. */

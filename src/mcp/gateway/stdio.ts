@@ -14,7 +14,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export class ClientMessageTooLong extends Error {}
 
 /** Options of `serveMcpGatewayOnStdio`. */
-export type McpStdioOptions = {
+type McpStdioOptions = {
   /** Where the client writes. Default: stdin. */
   readonly input?: Readable
   /** Where the client reads. Default: stdout. */

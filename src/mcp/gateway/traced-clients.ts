@@ -39,7 +39,7 @@ export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfCl
 }
 
 /** The tools on a client's list. */
-export type ListedTools = {
+type ListedTools = {
   readonly mode: ListingMode
   readonly partition: ToolPartition
   /** Names that searches put on the list. */
@@ -68,7 +68,7 @@ function traceparentOf({ meta }: CallOptions): string | undefined {
 }
 
 /** What is reported about a call to a server. */
-export type TracedCall = {
+type TracedCall = {
   readonly trace: ConversationListener | undefined
   readonly name: string
   readonly server?: string

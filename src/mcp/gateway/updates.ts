@@ -9,7 +9,7 @@ import type { Relisting } from './relisting.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** Options of the notifications. */
-export type UpdateOptions = {
+type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
   readonly relisting: Relisting

@@ -8,7 +8,7 @@ import { dropOldest } from '../../lib/objects.ts'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
 /** Handles calls that require a visit to a URL. */
-export type UrlElicitations = {
+type UrlElicitations = {
   /** Runs a call to `server` on behalf of a client. */
   run<Output>(server: string, caller: ElicitationCaller, call: () => Promise<Output>): Promise<Output>
   /** Forgets a client that has disconnected. */
@@ -17,7 +17,7 @@ export type UrlElicitations = {
 }
 
 /** The client that makes a call. */
-export type ElicitationCaller = {
+type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean
   readonly questionHandler?: QuestionHandler

@@ -34,7 +34,7 @@ export type ClientView = {
 }
 
 /** Options of `createViews`. */
-export type ViewOptions = {
+type ViewOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses

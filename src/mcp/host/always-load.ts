@@ -28,7 +28,7 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
 }
 
 /** A server with the tools that it lists now. */
-export type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
+type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
 /** The tools of a server that are not always loaded despite their marks. */
 export type AlwaysLoadRefusal = {

@@ -6,7 +6,7 @@ import type { HostEvent, ListedTool } from '../types.ts'
 export type PinChecker = Pick<Pins, 'judge'>
 
 /** Options of a `ChangeGuard`. */
-export type ChangeGuardOptions = {
+type ChangeGuardOptions = {
   /** Without it, no change is noticed. */
   readonly pins: PinChecker | undefined
   readonly onChange: 'report' | 'hold'

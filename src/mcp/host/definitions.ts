@@ -9,7 +9,7 @@ import { headerFault } from '../protocol/protocol.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 
 /** The valid tools of a list, and what is wrong with it. */
-export type ReadTools = {
+type ReadTools = {
   readonly tools: readonly ListedTool[]
   readonly problems: readonly ToolProblem[]
   /** The entries that may be stored on disk. */
@@ -17,7 +17,7 @@ export type ReadTools = {
 }
 
 /** Options of `readListedTools`. */
-export type ReadOptions = {
+type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
   /** Hides secrets in an entry. */
   readonly clean: (entry: unknown) => unknown
@@ -31,7 +31,7 @@ const MAX_DEFINITION_LENGTH = 2_000_000
 const MAX_DEPTH = 1000
 const MAX_NAME_LENGTH = 200
 /** Maximum number of tools per server by default; tools hidden by rules do not count. */
-export const MAX_TOOLS = 5000
+const MAX_TOOLS = 5000
 /** Most characters of JSON to store for the next start, so that reading them does not block. */
 const MAX_KEPT = 4_000_000
 const MAX_PROBLEMS = 200

@@ -6,7 +6,7 @@ import { isSilence } from '../session/silence.ts'
 import type { HostTimeouts } from './timers.ts'
 
 /** Options of `watchHealth`. */
-export type HealthOptions = {
+type HealthOptions = {
   readonly session: ServerSession
   readonly times: HostTimeouts
   readonly later: (task: () => unknown, milliseconds: number) => unknown

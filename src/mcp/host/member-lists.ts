@@ -14,7 +14,7 @@ import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 
 /** Options of `MemberLists`. */
-export type MemberListsOptions = {
+type MemberListsOptions = {
   readonly shelf: Shelf
   readonly pins?: PinChecker
   readonly onChange?: 'report' | 'hold'

@@ -11,7 +11,7 @@ import { type Member, newMember } from './member.ts'
 import { MemberLists } from './member-lists.ts'
 
 /** Options of `Members`. */
-export type MembersOptions = Pick<
+type MembersOptions = Pick<
   McpHostOptions,
   | 'shelf'
   | 'pins'

@@ -5,7 +5,7 @@
 import type { Fields } from '../../lib/json.ts'
 
 /** Options of `createNotifications`. */
-export type NotificationOptions = {
+type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
   readonly refreshMs: number
   readonly later: (task: () => void, milliseconds: number) => unknown

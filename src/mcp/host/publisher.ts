@@ -9,7 +9,7 @@ import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 
 /** Options of `createPublisher`. */
-export type PublisherOptions = {
+type PublisherOptions = {
   readonly shelf: Shelf
   readonly limits: AlwaysLoadLimits
   readonly notify: (message: string) => void

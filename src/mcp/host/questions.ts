@@ -33,7 +33,7 @@ export type ServerQuestions = {
 }
 
 /** Options of `createServerQuestions`. */
-export type QuestionOptions = {
+type QuestionOptions = {
   readonly config: ServerConfig
   /** Answers `roots/list` outside of calls, and questions in a call that has no handler of its own. */
   readonly otherwise: QuestionHandler | undefined
@@ -49,9 +49,9 @@ const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
 }
 
 /** Most questions that a server may ask in one call. */
-export const MAX_PER_CALL = 10
+const MAX_PER_CALL = 10
 /** Most questions that a server may ask in a minute. */
-export const MAX_PER_MINUTE = 30
+const MAX_PER_MINUTE = 30
 const MINUTE_MS = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5

@@ -5,7 +5,7 @@ import type { ServerConfig } from '../types.ts'
 import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
 
 /** What one server has listed. */
-export type ServerMemory = {
+type ServerMemory = {
   /** Prompts, resources and templates. */
   readonly lists: ServerLists
   /** Reads once what an earlier run stored. */
@@ -26,7 +26,7 @@ export type ServerMemory = {
 export type CacheEntry = CachedServer & { readonly ageMs: number }
 
 /** Options of `createServerMemory`. */
-export type ServerMemoryOptions = ServerListsOptions & {
+type ServerMemoryOptions = ServerListsOptions & {
   readonly config: ServerConfig
   readonly cache: DefinitionCache | undefined
   readonly clientCapabilities: () => CachedServer['clientCapabilities']

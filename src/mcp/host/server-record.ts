@@ -18,10 +18,7 @@ const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
 export type ServerRecord = ReturnType<typeof createServerRecord>
 
 /** Options of `createServerRecord`. */
-export type ServerRecordOptions = Pick<
-  ConnectionOptions,
-  'config' | 'cache' | 'onState' | 'onTools' | 'onList'
-> & {
+type ServerRecordOptions = Pick<ConnectionOptions, 'config' | 'cache' | 'onState' | 'onTools' | 'onList'> & {
   readonly redactor: Redactor
   readonly lifecycle: Lifecycle
   readonly clientCapabilities: () => Fields

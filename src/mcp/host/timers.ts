@@ -38,7 +38,7 @@ export const defaultTimeouts: HostTimeouts = {
 }
 
 /** The timers of one connection. */
-export type Timers = {
+type Timers = {
   /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
   start(task: () => unknown, milliseconds: number, name?: string): void
   cancel(name: string): void

@@ -10,7 +10,7 @@ import { isSecret } from '../../node/http.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/types.ts'
 
 /** Options of `createGuard`. */
-export type GuardOptions = {
+type GuardOptions = {
   /** The host that the gateway listens on. */
   readonly address: string
   /** The operator's key, whose holder sees everything. */

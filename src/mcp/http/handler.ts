@@ -20,7 +20,7 @@ export const PATH = '/mcp'
 const MAX_BATCH = 100
 
 /** Options of `createRequestHandler`. */
-export type RequestHandlerOptions = {
+type RequestHandlerOptions = {
   readonly guard: Guard
   readonly bodies: Bodies
   readonly sessions: Sessions

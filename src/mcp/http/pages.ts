@@ -17,7 +17,7 @@ export type HttpPages = {
 }
 
 /** Options of `createHttpPages`. */
-export type HttpPagesOptions = {
+type HttpPagesOptions = {
   readonly readiness: Readiness
   readonly metrics: McpMetrics
   readonly processMetrics: ProcessMetrics

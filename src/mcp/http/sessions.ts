@@ -33,7 +33,7 @@ export type SessionClient = {
 export type NoSession = 'ended' | 'full'
 
 /** Options of `createSessions`. */
-export type SessionsOptions = {
+type SessionsOptions = {
   readonly maxSessions: number
   /** Milliseconds after which a session without requests ends. */
   readonly idleMs: number

@@ -66,7 +66,7 @@ function split(uri: string): { start: string; rest: string } {
 }
 
 /** Names entries `<server>__<prompt>`. If a server lists one twice, the first is used. */
-export function nameAll<Item extends { readonly server: string; readonly own: string }>(
+function nameAll<Item extends { readonly server: string; readonly own: string }>(
   items: readonly Item[],
 ): Map<string, Item> {
   const keyed = new Map(
@@ -260,7 +260,7 @@ const REMARKS = words(
  * Returns whether an output schema is safe to list. It must be of type object, because older clients accept no other,
  * and have no `$id`, by which clients cache schemas across servers.
  */
-export function isPlainSchema(whole: unknown): boolean {
+function isPlainSchema(whole: unknown): boolean {
   if (!isFields(whole) || whole.type !== 'object') return false
   return JSON.stringify(whole).length <= MAX_SCHEMA_LENGTH && isPlain(whole, whole)
 }
@@ -407,7 +407,7 @@ function isShallow(value: unknown): boolean {
 }
 
 /** A server that has resources, or may have some. */
-export type PossibleOwner = {
+type PossibleOwner = {
   readonly server: string
   /** Whether the server is connected, so that its lists are known. */
   readonly isKnown: boolean
@@ -416,7 +416,7 @@ export type PossibleOwner = {
 }
 
 /** Returns the server, or undefined if none or more than one matches. */
-export function ownerAmong(servers: readonly PossibleOwner[], uri: string): string | undefined {
+function ownerAmong(servers: readonly PossibleOwner[], uri: string): string | undefined {
   const listing = servers.filter(({ uris, templates }) => uris.includes(uri) || templates.includes(uri))
   const [only, ...others] = listing.length > 0 || servers.length > 1 ? listing : servers.filter(covers(uri))
   if (!only || others.length > 0) return undefined
@@ -451,9 +451,9 @@ type MergedLists = {
 }
 
 /** Lists of prompts. */
-export const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
+const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
 /** Lists of resources. */
-export const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
+const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
 /** Lists of resource templates. */
 const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable: listableTemplate }
 
@@ -475,7 +475,7 @@ const FIRST_WAIT_MS = 3000
 const MIN_WAIT_MS = 200
 
 /** Creates the merged lists of a host. */
-export function createMergedLists(host: McpHost): MergedLists {
+function createMergedLists(host: McpHost): MergedLists {
   const known = new WeakMap<readonly unknown[], SizedEntry[]>()
   let firstWait: Promise<void> | undefined
   host.watchLists()

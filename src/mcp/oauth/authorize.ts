@@ -27,7 +27,7 @@ type KeptLogin = {
 }
 
 /** Where the login of a server is stored. */
-export type OAuthOptions = CredentialOptions | KeptLogin
+type OAuthOptions = CredentialOptions | KeptLogin
 
 /**
  * Supplies the tokens of a remote server from its stored login, and refreshes them. Replaces the SDK's own flow, which

@@ -7,7 +7,7 @@ import { isSecret } from '../../node/http.ts'
 import { OptionError } from '../../node/option-error.ts'
 
 /** A server that waits for the redirect. */
-export type Callback = {
+type Callback = {
   readonly url: string
   /** The parameters of the one answer with the expected state. */
   readonly answer: Promise<URLSearchParams>
@@ -15,7 +15,7 @@ export type Callback = {
 }
 
 /** Options of `listenForCallback`. */
-export type CallbackOptions = {
+type CallbackOptions = {
   readonly state: string
   /** The port. Default: any free one. */
   readonly port?: number

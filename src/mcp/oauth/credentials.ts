@@ -30,7 +30,7 @@ export type CredentialFile = {
 }
 
 /** Returns the name of a login's file: a readable part, and a hash of server and URL. */
-export function credentialName(server: string, url: string): string {
+function credentialName(server: string, url: string): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([server, url]))
     .digest('hex')
@@ -39,12 +39,12 @@ export function credentialName(server: string, url: string): string {
 }
 
 /** Returns the part of a server's name that is safe in a file name. */
-export function safeFileName(server: string): string {
+function safeFileName(server: string): string {
   return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
 }
 
 /** Parses a stored login; returns undefined if the text is not one. */
-export function parseCredentials(text: string): Credentials | undefined {
+function parseCredentials(text: string): Credentials | undefined {
   try {
     return readCredentials(JSON.parse(text))
   } catch {
@@ -66,7 +66,7 @@ export function readCredentials(value: unknown): Credentials | undefined {
 }
 
 /** Options of `openStoredCredentials`. */
-export type StoredCredentialOptions = {
+type StoredCredentialOptions = {
   readonly store: StateStore
   readonly server: string
   readonly url: string
@@ -86,7 +86,7 @@ const LOCK_WAIT_MS = 60_000
  * Opens the login to a server in the store.
  * @internal
  */
-export function openStoredCredentials(options: StoredCredentialOptions): CredentialFile {
+function openStoredCredentials(options: StoredCredentialOptions): CredentialFile {
   const { store, server, url, notify, now = Date.now } = options
   const key = PREFIX + credentialName(server, url)
   let known: { readonly credentials: Credentials | undefined; readonly at: number } | undefined
@@ -149,7 +149,7 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
 }
 
 /** Returns the URLs for which a server has logins in the store. */
-export async function storedAddresses(store: StateStore, server: string): Promise<string[]> {
+async function storedAddresses(store: StateStore, server: string): Promise<string[]> {
   const entries = await store.list(`${PREFIX}${safeFileName(server)}-`)
   const found = entries.map(({ value }) => parseCredentials(value))
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))

@@ -50,7 +50,7 @@ export type LoginOptions = {
 }
 
 /** How a login ended. */
-export type LoginResult = {
+type LoginResult = {
   readonly tools: number
   /** False if the server is open to everyone and has no login. */
   readonly isLoggedIn: boolean

@@ -10,7 +10,7 @@ import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
 /** Options of `logout`. */
-export type LogoutOptions = {
+type LogoutOptions = {
   readonly folder: string
   /** Where logins are stored instead of the folder. */
   readonly store?: StateStore | undefined

@@ -12,10 +12,10 @@ import { filePlace, type PinPlace, storePlace } from './places.ts'
 export type PinKind = 'tool' | 'prompt' | 'instructions'
 
 /** A version of a definition: when it was first seen, or the first change that waits; without text if that is too large. */
-export type Seen = { readonly hash: string; readonly since: string; readonly definition?: ListedTool }
+type Seen = { readonly hash: string; readonly since: string; readonly definition?: ListedTool }
 
 /** A definition: the accepted version, unless it is new, and a newer one. */
-export type Pin = {
+type Pin = {
   readonly kind: PinKind
   readonly name: string
   readonly accepted?: Seen
@@ -23,7 +23,7 @@ export type Pin = {
 }
 
 /** Pins by kind and name, and the kinds that have been listed, of which what is not in `pins` is new. */
-export type PinRecord = { readonly listed: readonly PinKind[]; readonly pins: ReadonlyMap<string, Pin> }
+type PinRecord = { readonly listed: readonly PinKind[]; readonly pins: ReadonlyMap<string, Pin> }
 
 /** A definition that differs from the accepted one, or is new. */
 export type DefinitionChange = {
@@ -69,7 +69,7 @@ export type Pins = {
 }
 
 /** Options of `openPins`. */
-export type PinsOptions = {
+type PinsOptions = {
   /** Where to keep records; undefined keeps them in memory only. */
   readonly folder: string | undefined
   /** Keeps them in a store that replicas share, instead of the folder. */
@@ -304,7 +304,7 @@ const MAX_CHARACTERS = 4_000_000
 const MAX_DEFINITION_LENGTH = 65_536
 
 /** Writes one line per definition, so that records are easy to compare. */
-export function printRecord(server: string, { listed, pins }: PinRecord): string {
+function printRecord(server: string, { listed, pins }: PinRecord): string {
   let left = MAX_CHARACTERS
   const lines = [...pins.values()].map((pin) => {
     const json = left > 0 ? JSON.stringify(pin) : ''
@@ -316,7 +316,7 @@ export function printRecord(server: string, { listed, pins }: PinRecord): string
 }
 
 /** Reads a record and the name of its server; throws if it is not valid. */
-export function parseRecord(text: string): PinRecord & { readonly server: string } {
+function parseRecord(text: string): PinRecord & { readonly server: string } {
   const { version, server, listed, pins } = JSON.parse(text) ?? {}
   if (version !== VERSION) throw new Error('it is of another version')
   if (typeof server !== 'string' || !Array.isArray(listed) || !Array.isArray(pins) || !pins.every(isPin))
@@ -341,7 +341,7 @@ export function pinnedParts(tool: ListedTool): { readonly [part: string]: unknow
 }
 
 /** Returns a version of a definition. The order of keys does not matter; the order of lists does. */
-export function see(tool: ListedTool, since: string): Seen {
+function see(tool: ListedTool, since: string): Seen {
   const parts = pinnedParts(tool)
   const hash = createHash('sha256')
     .update(spelled(Object.values(parts)))

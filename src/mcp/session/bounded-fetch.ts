@@ -7,7 +7,7 @@ import { proxiedFetch } from '../../node/proxied-fetch.ts'
 import { createBudget } from './stdio.ts'
 
 /** The clock; replaceable in tests. */
-export type FetchClock = {
+type FetchClock = {
   readonly now: () => number
   readonly sleep: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>
 }

@@ -4,7 +4,7 @@ import { posix, win32 } from 'node:path'
 import type { StdioConfig } from '../types.ts'
 
 /** Where the variables come from. Default: this process. */
-export type EnvironmentSource = {
+type EnvironmentSource = {
   readonly environment?: NodeJS.ProcessEnv
   readonly platform?: NodeJS.Platform
   /** The path of our own Node; programs beside it, such as `npx`, are found last. */

@@ -13,7 +13,7 @@ import type { QuestionHandler } from '../types.ts'
 import type { SessionCallOptions } from './session.ts'
 
 /** The newer protocol of a connection. */
-export type Modern = {
+type Modern = {
   /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
   inRounds(send: (added: Fields) => Promise<Fields>, options: SessionCallOptions): Promise<Fields>
   /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */

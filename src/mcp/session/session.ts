@@ -385,7 +385,7 @@ function isCode(error: unknown, code: SdkErrorCode): boolean {
 }
 
 /** The timeouts of a session's requests. */
-export type Timeouts = {
+type Timeouts = {
   /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
   limit<Value>(
     options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeoutMs: number },
@@ -398,7 +398,7 @@ export type Timeouts = {
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Creates the timeouts of a session. */
-export function createTimeouts(): Timeouts {
+function createTimeouts(): Timeouts {
   /** Functions that restart each request's timeout. */
   const renewals = new Set<() => void>()
   let questions = 0
@@ -449,7 +449,7 @@ const MAX_REFUSED = 1000
 /** Refused requests per millisecond that are answered after that. */
 const REFUSED_PER_MILLISECOND = 5 / 1000
 
-export type Refusals = {
+type Refusals = {
   /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
   watch(transport: Transport): void
   /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
@@ -457,7 +457,7 @@ export type Refusals = {
 }
 
 /** @param onFlood - Ends the session; called once, with the reason. */
-export function createRefusals(onFlood: (reason: string) => void): Refusals {
+function createRefusals(onFlood: (reason: string) => void): Refusals {
   const reason = `it kept asking after ${MAX_REFUSED} of its questions were refused`
   const spend = createBudget(MAX_REFUSED, REFUSED_PER_MILLISECOND)
   let last = performance.now()
@@ -495,7 +495,7 @@ export function createRefusals(onFlood: (reason: string) => void): Refusals {
 const MAX_NOTED = 1000
 
 /** Reports to a call that its request was answered, even after the request was cancelled. */
-export function noteAnswers(transport: Transport): void {
+function noteAnswers(transport: Transport): void {
   const calls = new Map<unknown, ClientCall>()
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
@@ -512,7 +512,7 @@ export function noteAnswers(transport: Transport): void {
 }
 
 /** Normalises a result. */
-export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
+function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
   const result = withPassableMeta(given)
   const blocks = result.content ?? []
   const content = Array.isArray(blocks) ? (blocks as unknown[]) : [blocks]
@@ -573,7 +573,7 @@ const wrapped = (whole: unknown) => ({
 })
 
 /** Wraps the results that come through the transport, before the SDK reads them; `wholeResult` unwraps them. */
-export function wrapResults(transport: Transport, isModern: () => boolean): void {
+function wrapResults(transport: Transport, isModern: () => boolean): void {
   const requests = new Set<unknown>()
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
@@ -591,7 +591,7 @@ export function wrapResults(transport: Transport, isModern: () => boolean): void
 }
 
 /** Returns the result that the server sent. */
-export function wholeResult(result: unknown): Fields {
+function wholeResult(result: unknown): Fields {
   const fields = fieldsOf(result)
   return isFields(fields[WHOLE]) ? fields[WHOLE] : fields
 }
@@ -611,7 +611,7 @@ const MAX_ENTRIES = 50_000
 const MAX_CHARACTERS = 16_000_000
 
 /** Reads all pages of a list. `ask` requests one page; `field` holds its entries; `timeout` covers all pages. */
-export async function listPages(
+async function listPages(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
   timeoutMs: number,

@@ -10,7 +10,7 @@ import { callInput, mediaSource, startedByUser } from './openai-content.ts'
 import { insideName } from './tool-names.ts'
 
 /** A converted history. */
-export type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
+type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
 
 /**
  * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of

@@ -9,7 +9,7 @@ import type { ReplyWriter } from './types.ts'
 import { urlCitationsOf } from './url-citations.ts'
 
 /** Options of `createChatWriter`. */
-export type ChatReplyOptions = {
+type ChatReplyOptions = {
   readonly model: string
   readonly isStream: boolean
   /** The client asked for a last chunk with the usage. */

@@ -10,7 +10,7 @@ import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
 /** Converted items. */
-export type ItemHistory = {
+type ItemHistory = {
   /** The texts of system and developer messages at the start. */
   readonly system: readonly string[]
   readonly messages: readonly Fields[]

@@ -26,7 +26,7 @@ export type Place = {
 }
 
 /** What writers need of the reply. */
-export type OutputOptions = {
+type OutputOptions = {
   readonly table: ToolTable
   /** The client asked for a summary of the reasoning. */
   readonly showsReasoning: boolean

@@ -22,7 +22,7 @@ import type { StoredItems } from './stored-items.ts'
 import type { ReplyWriter } from './types.ts'
 
 /** Options of `createResponsesWriter`. */
-export type ResponsesReplyOptions = {
+type ResponsesReplyOptions = {
   /** The client's request. */
   readonly body: Fields
   readonly model: string

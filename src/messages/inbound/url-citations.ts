@@ -6,7 +6,7 @@ import { citedRange } from '../upstream/citations.ts'
 /**
  * A source and the range of characters that it supports; the Messages API cites for a whole block instead.
  */
-export type UrlCitation = {
+type UrlCitation = {
   readonly url: string
   readonly title: string
   readonly start_index: number

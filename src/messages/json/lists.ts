@@ -35,7 +35,7 @@ export type ListCache = {
 }
 
 /** Options of `createListCache`. */
-export type ListCacheOptions = {
+type ListCacheOptions = {
   readonly maxBytes: number
   /** Maximum item size in bytes: a larger item and everything after it in the list is not cached. */
   readonly maxItemBytes: number

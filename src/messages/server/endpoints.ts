@@ -24,7 +24,7 @@ import { sendAnswer, sendMessage } from './respond.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
 
 /** Options of `createEndpoints`. */
-export type EndpointOptions = {
+type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: ModeSetting
   readonly metrics: MessagesMetrics

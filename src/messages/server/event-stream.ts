@@ -8,7 +8,7 @@ import type { ReplyWriter } from '../inbound/types.ts'
 import type { Headers, StreamEvent } from '../types.ts'
 
 /** Options of `openEventStream`. */
-export type EventStreamOptions = {
+type EventStreamOptions = {
   /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
   readonly headWaitMs: number
   /** Milliseconds without an event before a ping is sent. */

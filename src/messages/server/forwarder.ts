@@ -11,7 +11,7 @@ import { sendOn } from './respond.ts'
 import { reserveTokens } from './token-count.ts'
 
 /** Options of `createForwarder`. */
-export type ForwarderOptions = {
+type ForwarderOptions = {
   readonly gateway: MessagesGateway
   readonly maxBodyBytes: number
   readonly bodyMemory: BodyMemory

@@ -15,10 +15,10 @@ import { createRequestReader, refuseLongList } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Options of `createInboundReader`. */
-export type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: ModeSetting }
+type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: ModeSetting }
 
 /** A request after reading and conversion. */
-export type ReadRequest = {
+type ReadRequest = {
   readonly body: Buffer
   /** Lets another request use the body's buffer. */
   readonly reuseBody: () => void

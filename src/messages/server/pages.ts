@@ -13,7 +13,7 @@ export type ServerPages = {
 }
 
 /** Options of `createServerPages`. */
-export type ServerPagesOptions = {
+type ServerPagesOptions = {
   readonly readiness: Readiness
   readonly metrics: MessagesMetrics
   readonly processMetrics: ProcessMetrics

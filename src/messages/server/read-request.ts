@@ -11,7 +11,7 @@ import { endOfValue, isListAt, isObjectAt, memberAt, nextItem, ScanError, skipSp
 import type { Fields } from '../types.ts'
 
 /** Parses bodies and remembers their parts. */
-export type RequestReader = {
+type RequestReader = {
   /**
    * Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. Calls
    * `onReferred` if a large value of the result refers to the body, whose buffer must not be reused then.
@@ -20,7 +20,7 @@ export type RequestReader = {
 }
 
 /** Options of `createRequestReader`. */
-export type ReaderOptions = {
+type ReaderOptions = {
   /** Cache size in bytes for tools, and the same again for messages and for the items of Responses. */
   readonly maxCacheBytes?: number
 }

@@ -80,7 +80,7 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
 }
 
 /** Options of `sendMessage`. */
-export type MessageOptions = {
+type MessageOptions = {
   readonly writer: ReplyWriter
   readonly api: InboundApi
   /** Called if the upstream reports an error inside its reply. */

@@ -34,7 +34,7 @@ const BYTES_PER_TOKEN = 4
 const NOT_WRITTEN = new Set(['type', 'role', 'id', 'signature'])
 
 /** Creates a count for a request of so many bytes; without them, only what is reported counts. */
-export function createTokenCount(requestBytes: number | undefined): TokenCount {
+function createTokenCount(requestBytes: number | undefined): TokenCount {
   const samplings: Map<string, number>[] = []
   let characters = 0
   let replyBytes = 0
@@ -91,7 +91,7 @@ const EXPECTED_OUTPUT = 4096
 const MAX_OUTPUT = 10_000_000
 
 /** A request as its body says it. */
-export type ReadBody = {
+type ReadBody = {
   /** Bytes of the body as received. */
   readonly bytes: number
   readonly fields: Fields

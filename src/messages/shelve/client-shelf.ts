@@ -17,7 +17,7 @@ import { createRecent } from '../recent.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 
 /** Options of `createClientShelves`. */
-export type ShelveOptions = {
+type ShelveOptions = {
   readonly rank: Rank
   /** Name patterns of tools that are always sent; `*` matches anything. */
   readonly keep: readonly string[]
@@ -40,7 +40,7 @@ export type ClientShelf = {
 }
 
 /** The shelves of all clients. */
-export type ClientShelves = {
+type ClientShelves = {
   /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
   readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>
 }

@@ -22,7 +22,7 @@ import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
 /** Options of `startHidden`. */
-export type HiddenOptions = ReplySearchOptions & {
+type HiddenOptions = ReplySearchOptions & {
   /** Keeps the searches of a reply whose calls cannot carry them. */
   readonly remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
 }

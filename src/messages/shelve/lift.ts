@@ -45,7 +45,7 @@ export function restoreContextFor(
 }
 
 /** What `lift` needs besides the request. */
-export type LiftOptions = {
+type LiftOptions = {
   readonly conversations: Conversations
   readonly trace: TraceListener | undefined
   /** Replaces long results by previews; undefined if they stay whole. */

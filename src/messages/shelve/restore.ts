@@ -99,7 +99,7 @@ function losesThought({ content }: Fields, at: number): boolean {
 }
 
 /** A search to restore; `isRepeat` if earlier searches had already loaded all its tools. */
-export type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
+type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
 
 /** Returns the canonical search call and its result. */
 export function searchTurn(

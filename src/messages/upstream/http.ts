@@ -7,7 +7,7 @@ import { agentFor } from '../../node/proxy-agents.ts'
 import type { Headers, HttpAnswer } from '../types.ts'
 
 /** A request to an upstream. */
-export type Outgoing = {
+type Outgoing = {
   readonly method: string
   readonly headers: Headers
   /** Several parts are sent in sequence. */

@@ -149,7 +149,7 @@ export function withPromptCache(
 }
 
 /** Appends a path to a base URL, with or without a trailing slash. */
-export function appendPath(base: URL, path: string): URL {
+function appendPath(base: URL, path: string): URL {
   const address = new URL(base)
   const [pathname = '', search = ''] = path.split(/(?=\?)/)
   address.pathname = base.pathname.replace(/\/+$/, '') + pathname

@@ -12,7 +12,7 @@ import { thoughtOf } from './responses-reasoning.ts'
 import { keepItem, type Thoughts } from './thoughts.ts'
 
 /** What the conversion needs of the request. */
-export type ReplyContext = {
+type ReplyContext = {
   readonly model: string
   readonly names: Names
   readonly searchName: string | undefined

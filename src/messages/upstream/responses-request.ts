@@ -28,7 +28,7 @@ import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
 
 /** A converted request. */
-export type Translated = {
+type Translated = {
   readonly body: Fields
   readonly names: Names
   /** The Messages name of the tool behind `tool_search_call`. */

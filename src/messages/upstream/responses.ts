@@ -25,7 +25,7 @@ import { stoppedAt } from './stop-sequences.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
 /** Options of `createResponsesUpstream`. */
-export type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
+type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
 /**
  * Creates an upstream that speaks OpenAI's Responses API.

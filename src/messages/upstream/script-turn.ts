@@ -34,7 +34,7 @@ function hasPrefix(name: string, own: string): boolean {
 }
 
 /** The conversation since the latest user message. */
-export type ScriptTurn = {
+type ScriptTurn = {
   readonly user: string
   /** The latest result before that message. */
   readonly earlier: string

@@ -6,7 +6,7 @@ import { type Dialect, dialectOf, messagesDialect } from './dialects.ts'
 import { asksForThinking } from './thoughts.ts'
 
 /** Settings that a model takes; those that are undefined are not sent. */
-export type FittedSettings = {
+type FittedSettings = {
   readonly maxTokens: unknown
   readonly temperature: unknown
   readonly topP: unknown
@@ -59,7 +59,7 @@ const MEDIUM_BUDGET = 4096
 const HIGH_BUDGET = 16_384
 
 /** Returns the requested effort, from its name or the thinking budget; empty if there is none. */
-export function effortOf({ output_config: config, thinking }: MessagesRequest): string {
+function effortOf({ output_config: config, thinking }: MessagesRequest): string {
   const { type, budget_tokens: budget } = fieldsOf(thinking)
   const effort = textOf(fieldsOf(config).effort)
   if (effort !== '' || type !== 'enabled' || typeof budget !== 'number') return effort

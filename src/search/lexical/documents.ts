@@ -16,7 +16,7 @@ export type Documents = {
 }
 
 /** Documents that are being written: `document` of them are finished, with `size` postings. */
-export type Draft = {
+type Draft = {
   readonly starts: Uint32Array
   readonly nameSizes: Uint8Array
   readonly serverSizes: Uint8Array

@@ -8,7 +8,7 @@ import { searchFields } from '../words/query-words.ts'
 import { STOP_WORDS, splitWords } from '../words/words.ts'
 
 /** A growing matrix of quantised vectors. */
-export interface Dense {
+interface Dense {
   readonly count: number
   /** Appends a vector; returns its row. */
   add(vector: Float32Array): number
@@ -419,7 +419,7 @@ const SLICE_TOKENS = 1000
 const SLICE_BYTES = 20_000
 
 /** Reads a table with one token per line, whose line number is its row; `##` begins a continuation. */
-export function* createPieceTable(text: Uint8Array): Sliced<PieceTable> {
+function* createPieceTable(text: Uint8Array): Sliced<PieceTable> {
   const starts = [0]
   for (let from = 0; from < text.length; from += SLICE_BYTES) {
     findStarts(text, from, Math.min(text.length, from + SLICE_BYTES), starts)
@@ -473,7 +473,7 @@ const found = new Uint16Array(MAX_WORD_LENGTH)
  * Calls `visit` with the row of each piece, in order, until about `limit` pieces were seen (a word is not cut). Words
  * with letters of other scripts have no pieces.
  */
-export function visitPieces(
+function visitPieces(
   vocabulary: PieceTable,
   text: string,
   limit: number,
@@ -563,7 +563,7 @@ function pieceLength({ characters, starts }: PieceTable, row: number): number {
 }
 
 /** A table of word-piece vectors that embeds text. */
-export interface Meaning {
+interface Meaning {
   readonly dimensions: number
   /** The mean vector of requests, which carries no information about any one of them. Zeros if the table has none. */
   readonly requests: Float32Array

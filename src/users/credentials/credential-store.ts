@@ -193,7 +193,7 @@ export class CredentialError extends Error {
 }
 
 /** Keys that encrypt and decrypt records. */
-export type Keyring = {
+type Keyring = {
   /** The public id of the key that encrypts. */
   readonly currentId: string
   /**

@@ -7,7 +7,7 @@ import { isReference } from '../references.ts'
 import { blocksOf, type TurnRole } from '../turns.ts'
 
 /** The position of a block: its message's path, its own path, and the role. */
-export type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
+type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
 
 /** Checks a block of a message. */
 export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {

@@ -43,7 +43,7 @@ const MAX_IMAGE_CHARACTERS = 10_485_760
  * Returns whether a string is base64: groups of four characters, ignoring white space. Uses no repetition such as `[…]+`,
  * which overflows the stack over millions of characters if V8 does not optimise the expression.
  */
-export function isBase64(data: string): boolean {
+function isBase64(data: string): boolean {
   const solid = data.replace(/\s/g, '')
   const padding = solid.indexOf('=')
   const isPadded = padding < 0 || /^={1,2}$/.test(solid.slice(padding, padding + 3))
