@@ -1,5 +1,5 @@
 // What a client can reach through the gateway with the operator's key, and what comes back of it: paths, headers of one
-// connection, modes that are fixed for a key, and errors that name the key.
+// connection, and errors that name the key.
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
@@ -45,38 +45,6 @@ describe('paths', () => {
     }
     expect(fake.came).toEqual([])
   })
-
-  it('of models are forwarded', async () => {
-    const fake = await talking()
-    const { url } = await startGateway(fake.url, operator)
-    const paths = ['/v1/models', '/v1/models?limit=1000', '/v1/models/claude-sonnet-5@20260101']
-    for (const path of paths) expect((await send(url + path, { method: 'GET' })).status).toBe(200)
-    expect(fake.came.map(({ url: came }) => came)).toEqual(paths)
-  })
-
-  it.each(['pass', 'off'])('in mode %s, messages without /v1 reach the upstream with it', async (mode) => {
-    const fake = await talking()
-    const { url } = await startGateway(fake.url, operator)
-    const body = JSON.stringify(requestFor('pass'))
-    const headers = { 'content-type': 'application/json', 'x-toolshelf-mode': mode }
-    expect((await send(`${url}/messages?beta=true`, { method: 'POST', headers, body })).status).toBe(200)
-    expect(fake.came.map(({ url: came }) => came.replace(/\?.*/, ''))).toEqual(['/v1/messages'])
-  })
-
-  it('further ones are forwarded where the operator says so, segment by segment', async () => {
-    const fake = await talking()
-    const { url } = await startGateway(fake.url, { ...operator, forward: ['GET /v1/files/*/content'] })
-    const status = async (path: string) => (await send(url + path, { method: 'GET' })).status
-    expect(await status('/v1/files/file_1/content')).toBe(200)
-    expect(await status('/v1/files/..%2f../content')).toBe(404)
-    expect(await status('/v1/files/file_1')).toBe(404)
-  })
-
-  it('of a rule that is none are refused at once', async () => {
-    const fake = await talking()
-    const started = startGateway(fake.url, { forward: ['GET v1/files'] })
-    await expect(started).rejects.toThrow(/forward.*"GET \/v1\/files\/\*"/)
-  })
 })
 
 describe('headers', () => {
@@ -118,36 +86,6 @@ describe('headers that other servers take for a method or a path', () => {
     for (const { headers: sent } of fake.came)
       expect(Object.keys(sent).filter((name) => name in headers)).toEqual([])
   })
-})
-
-describe('modes', () => {
-  const keys = [
-    { secret: 'the-key-with-a-fixed-mode', setting: { mode: 'shelve', share: 10 } },
-    { secret: 'the-key-with-a-free-mode-', setting: { mode: 'shelve', share: 10 }, mayChoose: true },
-    { secret: 'the-key-without-any-mode-' },
-  ] as const
-  it.each([
-    ['the-key-with-a-fixed-mode', undefined, 200, 'shelve'],
-    ['the-key-with-a-fixed-mode', 'shelve', 200, 'shelve'],
-    ['the-key-with-a-fixed-mode', 'off', 403, undefined],
-    ['the-key-with-a-fixed-mode', 'pass', 403, undefined],
-    ['the-key-with-a-free-mode-', 'off', 200, 'off'],
-    ['the-key-without-any-mode-', 'off', 200, 'off'],
-  ] as const)('the key "%s" with the header %j: %i', async (secret, mode, status, used) => {
-    const fake = await talking()
-    const gateway = await startGateway(fake.url, { keys })
-    const headers = { 'x-api-key': secret, ...(mode ? { 'x-toolshelf-mode': mode } : {}) }
-    const got = await ask(gateway, requestFor('shelve'), headers)
-    expect([got.status, got.headers['x-toolshelf-mode']]).toEqual([status, used])
-    if (status === 403)
-      expect(got.text).toMatch(/permission_error.*fixed to the mode.*shelve.*x-toolshelf-mode/)
-  })
-})
-
-it('/health names nothing', async () => {
-  const fake = await talking()
-  const { url } = await startGateway(fake.url, { keys: [{ secret: 'x'.repeat(24) }] })
-  expect((await send(`${url}/health`, { method: 'GET' })).text).toBe('{"status":"ok"}')
 })
 
 describe("the operator's key in an error of the upstream", () => {

@@ -181,6 +181,21 @@ describe(`the law of the gateway (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns}
       },
     ))
 
+  it.each(['append', 'bridge'] as const)(
+    'wire 14 39 what was sent on %s stays, too, and tools only join',
+    (upstream) =>
+      holds(shelving({ upstream, restarts: [], thinks: false, habit: 'none' }), (exchanges) => {
+        let before: Loose
+        for (const { samplings } of exchanges)
+          for (const [index, { request }] of samplings.entries()) {
+            if (before && !(index === 0 && hasVainSearch(before)))
+              for (const part of ['tools', 'messages'])
+                expect(request[part].slice(0, before[part].length)).toEqual(before[part])
+            before = request
+          }
+      }),
+  )
+
   it('wire 44 thoughts stay bound to what they followed, but for searches that found nothing', () =>
     holds(
       shelving({

@@ -147,6 +147,7 @@ describe('what is passed on', () => {
       'GET models/.b.',
       'GET models/a%2fb',
       'GET files/x/content',
+      'GET files/..%2f../content',
       'GET files/x/contents',
       'POST batches',
       'GET batches',
