@@ -35,28 +35,6 @@ it.each([
 })
 
 describe.each(eras)('clients, %s', (era) => {
-  it('search, call and read', async () => {
-    const { connect } = await openHttp([neighbour(), library()])
-    const { search, run, client } = await connect({ era })
-    expect(await search('adds two numbers')).toContain('neighbour__add')
-    expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
-    expect((await client.readResource({ uri: 'library+book://one' })).contents).toHaveLength(1)
-  })
-
-  it('progress, and a question in the middle of a call', async () => {
-    const { connect } = await openHttp([library()])
-    const { run, asked } = await connect({ era, capabilities: everyCapability })
-    const seen: Loose[] = []
-    const question = {
-      method: 'elicitation/create',
-      params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
-    }
-    const onprogress = (step: Loose) => seen.push(step)
-    expect(textOf(await run('library__ask_then_work', question, { onprogress }))).toContain('Ada')
-    expect(asked).toHaveLength(1)
-    expect(seen.filter(({ total }) => total === 2).map(({ progress }) => progress)).toEqual([1, 2])
-  })
-
   it('two at once are each asked their own question, one that cannot answer none', async () => {
     const { connect } = await openHttp([library(), here('archive', 'gateway-library')])
     const named = (name: string) => ({ era, answer: () => ({ action: 'accept', content: { name } }) })
@@ -82,18 +60,6 @@ describe.each(eras)('clients, %s', (era) => {
     const answer = JSON.parse(textOf(await run('library__ask', { method: 'roots/list' })))
     expect(answer.error).toBeDefined()
     expect(asked).toEqual([])
-  })
-
-  it('a cancelled call is cancelled at the server', async () => {
-    const { connect } = await openHttp([library()])
-    const [one, other] = [await connect({ era }), await connect({ era })]
-    const controller = new AbortController()
-    const waiting = one.run('library__wait', {}, { signal: controller.signal }).catch(() => {})
-    await heardBy(one)
-    controller.abort('enough')
-    await waiting
-    await until(async () => (await heardBy(other)).length > 0, 'the server is told')
-    expect(await heardBy(other)).toMatchObject([{ method: 'cancelled' }])
   })
 
   it('announces an always-loaded tool that comes late, but not what comes behind the search tool', async () => {

@@ -109,19 +109,6 @@ describe.each(eras)('in a call, %s', (era) => {
     expect(await heardBy(desk)).toBeDefined()
   })
 
-  it('ten calls at once ask ten times', async () => {
-    const desk = ableDesk()
-    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(desk, elicitation)))
-    expect(answers.map(({ result }) => result.content)).toEqual(Array(10).fill({ name: 'Ada' }))
-  })
-
-  it('progress continues after a question', async () => {
-    const desk = ableDesk()
-    const seen: Loose[] = []
-    await desk.run('library__ask_then_work', elicitation, { onprogress: (step: Loose) => seen.push(step) })
-    expect(seen.filter(({ total }) => total === 2).map(({ progress }) => progress)).toEqual([1, 2])
-  })
-
   it('the time that a person takes to answer is not the server’s', async () => {
     const answer = async (question: Loose) => {
       await sleep(2500)
@@ -252,19 +239,6 @@ describe('two clients', () => {
     await open.host.settled()
     return { ...open, one, other }
   }
-
-  it('each is asked what its own call needs', async () => {
-    const { one, other } = await two()
-    expect((await ask(one, elicitation)).result.content).toEqual({ name: 'Ada' })
-    expect((await ask(other, elicitation)).result.content).toEqual({ name: 'Bob' })
-    expect([one.asked.length, other.asked.length]).toEqual([1, 1])
-  })
-
-  it('at the same time, on two servers', async () => {
-    const { one, other } = await two([library(), library('archive')])
-    const answers = await Promise.all([ask(one, elicitation), ask(other, elicitation, 'archive')])
-    expect(answers.map(({ result }) => result.content.name)).toEqual(['Ada', 'Bob'])
-  })
 
   it('at the same time on one server, a question that could be for either is refused', async () => {
     const { one, other } = await two()

@@ -35,13 +35,6 @@ describe('list', () => {
     expect(textOf(await other.call('CallTool', wrapped))).toBe('called calls with {"Date<":"today"}')
   })
 
-  it('a search that finds only what is loaded already changes nothing', async () => {
-    const { search, changes } = await openDesk([neighbour()])
-    await search('select:neighbour__add,neighbour__echo')
-    await search('select:neighbour__echo')
-    expect(await changes()).toBe(1)
-  })
-
   it('a search is answered when the client has the new list, for its next request is made from that', async () => {
     const { client, search } = await openDesk([neighbour()])
     const lists: string[][] = []
@@ -64,13 +57,6 @@ describe('list', () => {
     await search('select:neighbour__add')
     order.push('answered')
     expect(order).toEqual(['taken in', 'answered'])
-  })
-
-  it('a search is answered also to a client that does not care', async () => {
-    const { client, search } = await openDesk([neighbour()])
-    client.setNotificationHandler('notifications/tools/list_changed', () => {})
-    expect(await search('select:neighbour__add')).toContain('neighbour__add')
-    expect(await search('select:neighbour__echo')).toContain('neighbour__echo')
   })
 
   it('the search tool comes first, then always-loaded tools, then loaded ones in their order, always the same', async () => {
@@ -254,18 +240,6 @@ describe('bridge', () => {
     expect(result.isError).toBe(true)
     expect(textOf(result)).toBe('CallTool takes {"name": "<full name of the tool>", "arguments": {…}}.')
   })
-
-  it('the search tool can be called through CallTool too', async () => {
-    const { call } = shared()
-    const result = await call('CallTool', { name: 'ToolSearch', arguments: { query: 'adds two numbers' } })
-    expect(textOf(result)).toContain('neighbour__add')
-  })
-
-  it('always-loaded tools are listed, behind the two', async () => {
-    const { names, call } = await openDesk([neighbour({ alwaysLoad: true })], bridge)
-    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'neighbour__add', 'neighbour__echo'])
-    expect(textOf(await call('neighbour__add', { a: 1, b: 2 }))).toBe('3')
-  })
 })
 
 describe('which of the two', () => {
@@ -328,11 +302,6 @@ describe('the search tool itself', () => {
 
 describe.each(eras)('tools that were not loaded, %s', (era) => {
   const shared = shareDesk([neighbour()], { client: { era } })
-
-  it('a call that fits works', async () => {
-    const { run } = shared()
-    expect(textOf(await run('neighbour__echo', { text: 'hi' }))).toBe('hi')
-  })
 
   it('one that does not gets what is wrong, the definition, and what to do (V2)', async () => {
     const { run } = shared()

@@ -1,5 +1,5 @@
 // The host from start to close: states, lists that change, reconnection, lazy servers, the cache, what a server inherits.
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from './support/folder.ts'
@@ -14,7 +14,6 @@ import {
   toolsOf,
   untilState,
 } from './support/host.ts'
-import { piped } from './support/piped.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
 import { here, initialized, noAnswer, serverHere, text } from './support/server-here.ts'
 import { type Given, local } from './support/servers.ts'
@@ -72,32 +71,6 @@ describe('H2 states', () => {
 })
 
 describe('H4 lists and connections that change', () => {
-  it('list_changed adds tools to the shelf and takes them away', async () => {
-    const { host, shelf } = openHost([piped('one', 'lists growing')], soon)
-    await host.settled()
-    expect(await found(shelf, 'select:mcp__one__grown_0')).toEqual([])
-    await host.call('one', 'grow', {})
-    await until(() => toolsOf(host, 'one').includes('grown_0'), 'the tool is listed')
-    expect(await found(shelf, 'select:mcp__one__grown_0')).toEqual(['mcp__one__grown_0'])
-    await host.call('one', 'shrink', {})
-    await until(() => !toolsOf(host, 'one').includes('grown_0'), 'the tool is gone')
-    await until(async () => (await found(shelf, 'select:mcp__one__grown_0')).length === 0, 'the shelf knows')
-  })
-
-  it.each(['lists failing', 'lists tearing'])(
-    '%s: a failed refresh keeps the last good list',
-    async (script) => {
-      const { host, shelf } = openHost([piped('one', script)], soon)
-      await host.settled()
-      const before = toolsOf(host, 'one')
-      const { pool } = shelf.partition()
-      await expect(host.refresh('one')).rejects.toThrow(/is lost/)
-      expect(toolsOf(host, 'one')).toEqual(before)
-      expect(shelf.partition().pool).toBe(pool)
-      expect(stateOf(host, 'one')).toBe('connected')
-    },
-  )
-
   it('a server that dies while it lists anew keeps its last list and comes back', async () => {
     const { host } = openHost([local('one', 'crash list-again')], soon)
     await host.settled()
@@ -105,20 +78,6 @@ describe('H4 lists and connections that change', () => {
     expect(toolsOf(host, 'one')).toEqual(['explode', 'survive'])
     await untilState(host, 'one', 'connected')
     expect(textOf(await host.call('one', 'survive', {}))).toMatch(/answered/)
-  })
-
-  it('a server that is killed is started again; its tools never leave the shelf', async () => {
-    const { config, starts } = counted('healthy')
-    const { host, shelf, events } = openHost([config], soon)
-    await host.settled()
-    const { pool } = shelf.partition()
-    process.kill(starts()[0]!, 'SIGKILL')
-    await until(() => starts().length === 2 && stateOf(host, 'one') === 'connected', 'it is there again')
-    expect(statusOf(host, 'one').pid).toBe(starts()[1])
-    expect(shelf.partition().pool).toBe(pool)
-    const reasons = events.flatMap((event) => (event.type === 'state' ? [event.status.reason] : []))
-    expect(reasons.join()).toMatch(/SIGKILL/)
-    expect(statusOf(host, 'one').reason).toBeUndefined()
   })
 
   it('a call to a server that ended starts it at once, without waiting for its turn', async () => {
@@ -130,18 +89,6 @@ describe('H4 lists and connections that change', () => {
     const second = textOf(await host.call('one', 'survive', {}))
     expect(second).toMatch(/answered by \d+/)
     expect(second).not.toBe(first)
-  })
-
-  it('a server that cannot start is tried again until it can', async () => {
-    const ready = join(temporaryFolder(), 'ready')
-    const all = openHost([local('one', 'crash until', { env: { READY_FILE: ready } }), neighbour()], soon)
-    const failures = () =>
-      all.events.filter((event) => event.type === 'state' && event.status.state === 'failed').length
-    await until(() => failures() >= 3, 'it failed three times')
-    writeFileSync(ready, '')
-    await untilState(all.host, 'one', 'connected')
-    expect(toolsOf(all.host, 'one')).toEqual(['explode', 'survive'])
-    await expectWholeNeighbour(all)
   })
 
   it('a call to a server that could not start tries it at once', async () => {
@@ -325,32 +272,9 @@ describe('lazy servers and kept definitions', () => {
     await until(() => all.notices.length > 0, 'it is told')
     expect(all.notices.join()).toMatch(/cannot store definitions/)
   })
-
-  it('without a cache nothing is written', async () => {
-    const folder = temporaryFolder()
-    const { host } = openHost([neighbour({ env: { XDG_CACHE_HOME: folder } })], { cacheFolder: false })
-    await host.settled()
-    await host.close()
-    expect(existsSync(join(folder, 'toolshelf'))).toBe(false)
-  })
 })
 
 describe('configuration', () => {
-  it('allow and deny hide tools from the shelf, from search and from calls', async () => {
-    const { host, shelf } = openHost([
-      neighbour({ name: 'first', allow: ['ad*'] }),
-      neighbour({ name: 'second', deny: ['e*o'], source: 'my.json' }),
-    ])
-    await host.settled()
-    const names = shelf.partition().deferred.map(({ name }) => name)
-    expect(names.sort()).toEqual(['mcp__first__add', 'mcp__second__add'])
-    expect(statusOf(host, 'second')).toMatchObject({ hidden: ['echo'] })
-    expect(toolsOf(host, 'second')).toEqual(['add'])
-    await expect(host.call('second', 'echo', { text: 'x' })).rejects.toThrow(/not allowed by my\.json/)
-    const result = await host.run({ id: 'toolu_1', name: 'mcp__second__echo', input: { text: 'x' } })
-    expect(result.is_error).toBe(true)
-  })
-
   it('alwaysLoad of a server and of a tool decide what is on the shelf; a hint is found', async () => {
     const { host, shelf } = openHost([
       neighbour({ name: 'always', alwaysLoad: true, tools: { echo: { alwaysLoad: false } } }),
@@ -361,11 +285,6 @@ describe('configuration', () => {
     expect(immediate.map(({ name }) => name).sort()).toEqual(['mcp__always__add', 'mcp__single__add'])
     expect(deferred.map(({ name }) => name).sort()).toEqual(['mcp__always__echo', 'mcp__single__echo'])
     expect(await found(shelf, 'parrot')).toEqual(['mcp__single__echo'])
-  })
-
-  it('a server gets its arguments', async () => {
-    const { host } = openHost([local('one', 'environment a b')])
-    expect(JSON.parse(textOf(await host.call('one', 'reveal', {}))).arguments).toEqual(['a', 'b'])
   })
 
   it('secrets of the configuration are in no reason and no last words', async () => {
