@@ -3,20 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { classicRank } from '../src/core/calls/query.ts'
 import type { Rank, ShelfOptions, Tool } from '../src/index.ts'
 import { ask, readAnswer } from './support/ask.ts'
-import {
-  BOUND_MODEL,
-  builtIn,
-  exampleTools,
-  type Loose,
-  MODEL,
-  mcp,
-  quietShelf,
-  Talk,
-} from './support/talk.ts'
+import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const LIST = 'mcp__slack__list_channels'
-const EMAIL = 'mcp__email__send_email'
 
 /** A clock that moves by hand. */
 function handTimer() {
@@ -85,22 +75,6 @@ describe('waiting for servers', () => {
     expect(clock.started).toEqual([5000])
   })
 
-  it('S8 stops waiting when something matches, not before', async () => {
-    const { shelf, clock, state, answer } = searching({ tools: exampleTools, servers }, 'fax')
-    await settle()
-    shelf.add(mcp('other', 'unrelated', { description: '' }))
-    await settle()
-    shelf.pending('third')
-    await settle()
-    expect(state.isDone).toBe(false)
-    shelf.add(mcp('fax', 'transmit'))
-    const { names, said } = await answer
-    expect(names).toEqual(['mcp__fax__transmit'])
-    expect(said).toMatch(/connecting: third;/)
-    expect(clock.started).toEqual([5000])
-    expect(clock.cancelled).toBe(1)
-  })
-
   it('S8 stops waiting when no server is left to wait for', async () => {
     const { shelf, clock, state, answer } = searching({ servers }, 'fax')
     await settle()
@@ -110,20 +84,6 @@ describe('waiting for servers', () => {
     shelf.setServer('other', { state: 'connected' })
     expect((await answer).said).toContain('fax (refused)')
     expect(clock.cancelled).toBe(1)
-  })
-
-  it('S8 does not wait when a name answers the query, or when nothing is pending', async () => {
-    const settled = { fax: { state: 'disabled' } } as const
-    const waits = async (query: string, over: ShelfOptions['servers'] = servers) => {
-      const { clock, answer } = searching({ tools: exampleTools, servers: over }, query)
-      await settle()
-      clock.ring()
-      await answer
-      return clock.started.length > 0
-    }
-    for (const query of ['slack', 'Slack send-message', '+slack', SEND, `select:${SEND}`, 'mcp__slack'])
-      expect([query, await waits(query)]).toEqual([query, false])
-    expect(await waits('an unheard thing', settled)).toBe(false)
   })
 
   it('S8 a weak match does not end the wait, whatever it matched with', async () => {
@@ -136,43 +96,6 @@ describe('waiting for servers', () => {
     expect(state.isDone).toBe(false)
     shelf.add(mcp('fax', 'transmit'))
     expect((await answer).names[0]).toBe('mcp__other__sum')
-  })
-
-  it('S8 the next search says which of the missing servers it has searched', async () => {
-    const { shelf, clock, answer } = searching({ tools: exampleTools, servers }, 'send letter')
-    await settle()
-    clock.ring()
-    await answer
-    shelf.add(mcp('fax', 'send_letter', { description: 'send letter' }))
-    const { names, said } = await ask(shelf, 'send letter')
-    expect(names[0]).toBe('mcp__fax__send_letter')
-    expect(said).toMatch(/connected since your last search and searched now: fax\./i)
-    expect(said).toMatch(/connecting: other;/)
-    expect((await ask(shelf, 'send letter')).said).not.toMatch(/since your last search/)
-  })
-
-  it('S8 a query that names a connecting server waits for that one, even if a name answers it', async () => {
-    const tools = [mcp('github', 'import_fax', { description: '' })]
-    const { shelf, state, answer } = searching({ tools, servers }, 'import FAX')
-    await settle()
-    expect(state.isDone).toBe(false)
-    shelf.add(mcp('fax', 'import'))
-    expect((await answer).said).toMatch(/connecting: other;/)
-  })
-
-  it('S8 what the named server has ends the wait for the others', async () => {
-    const { shelf, state, answer } = searching({ tools: exampleTools, servers }, 'fax document')
-    await settle()
-    expect(state.isDone).toBe(false)
-    shelf.add(mcp('fax', 'transmit', { description: 'Sends a document' }))
-    expect((await answer).names).toEqual(['mcp__fax__transmit'])
-  })
-
-  it('S8 a server that connects again, and whose tools are known, is not waited for', async () => {
-    const again = { slack: { state: 'pending' } } as const
-    const { clock, answer } = searching({ tools: exampleTools, servers: again }, 'send slack letter')
-    expect((await answer).names[0]).toBe(SEND)
-    expect(clock.started).toEqual([])
   })
 
   it('S8 a server that connects while the search is still ranking is searched too', async () => {
@@ -204,37 +127,6 @@ describe('a match', () => {
       expect(said).toContain('jira (gone)')
     }
   })
-
-  it.each([MODEL, BOUND_MODEL])(
-    'S9 the note is sent beside the result, never inside it: %s',
-    async (model) => {
-      const talk = new Talk(quietShelf({ tools: exampleTools }), model)
-      talk.user('hello')
-      await talk.prepare()
-      const first = talk.call('ToolSearch', { query: 'slack', max_results: 1 })
-      const second = talk.call('ToolSearch', { query: 'email' })
-      talk.assistant([first, second])
-      const results = [await talk.shelf.answer(first), await talk.shelf.answer(second)]
-      talk.user(results)
-      const note = readAnswer(results[0]).said
-      expect(note).toMatch(/1 more/)
-      const { request } = await talk.prepare()
-      expect((request.messages.at(-1) as Loose).content).toEqual([
-        {
-          type: 'tool_result',
-          tool_use_id: first.id,
-          content: [{ type: 'tool_reference', tool_name: SEND }],
-        },
-        {
-          type: 'tool_result',
-          tool_use_id: second.id,
-          content: [{ type: 'tool_reference', tool_name: EMAIL }],
-        },
-        { type: 'text', text: note },
-      ])
-      expect(talk.visible).toEqual(expect.arrayContaining([SEND, EMAIL]))
-    },
-  )
 
   it('S9 on wires without references the note is part of the text', async () => {
     for (const wire of ['append', 'bridge'] as const) {
@@ -328,14 +220,6 @@ describe('what is not shown', () => {
     expect(await remarkOf('slack')).toMatch(/jira/)
     expect(await remarkOf('slack')).not.toMatch(/no key/)
     expect(await remarkOf('unheard')).toMatch(/jira \(no key\)/)
-  })
-
-  it('S13 a query above 2,000 characters is searched by its start, and the answer says so', async () => {
-    const shelf = quietShelf({ tools: exampleTools })
-    const remarkOf = async (length: number) =>
-      (await shelf.search({ query: 'slack '.padEnd(length, 'x') })).remark
-    expect(await remarkOf(2000)).not.toContain('characters of the query')
-    expect(await remarkOf(2001)).toContain('Only the first 2000 characters of the query were searched.')
   })
 
   it('S13 does not call a server unsearched whose tools were searched while it reconnects', async () => {

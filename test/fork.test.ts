@@ -20,33 +20,6 @@ const deltasIn = (messages: Loose[]): Loose[] =>
   messages.filter(({ type }) => type === 'deferred_tools_delta')
 
 describe('L5 what is loaded', () => {
-  it.each([undefined, 'append', 'bridge', 'addition'] as const)(
-    'L5 a sub-agent’s loads do not reach the parent, nor the other way (wire %s)',
-    async (wire) => {
-      const parent = parentTalk({ wire })
-      await parent.prepare()
-      const child = childOf(parent)
-      await child.prepare()
-      await parent.search(`select:${SEND}`)
-      await child.search(`select:${ISSUE}`)
-      expect((await parent.prepare()).loaded).toEqual([SEND])
-      expect((await child.prepare()).loaded).toEqual([ISSUE])
-      expect(parent.sentTools).not.toContain(ISSUE)
-      expect(child.sentTools).not.toContain(SEND)
-    },
-  )
-
-  it('L5 a fork made after the parent loaded starts with nothing', async () => {
-    const parent = parentTalk({ tombstones: true })
-    await parent.prepare()
-    await parent.search(`select:${SEND}`)
-    await parent.prepare()
-    const child = childOf(parent)
-    const prepared = await child.prepare()
-    expect(prepared.loaded).toEqual([])
-    expect(child.sentTools).not.toContain(SEND)
-  })
-
   it('L5 the host may hand a history over', async () => {
     const parent = parentTalk()
     await parent.prepare()
@@ -98,22 +71,6 @@ describe('U1 a sub-agent', () => {
       false,
       false,
     ])
-  })
-
-  it('U1 shares the tools: one that joins is announced to each, once', async () => {
-    const parent = parentTalk()
-    const child = childOf(parent)
-    await parent.prepare()
-    await child.prepare()
-    child.shelf.add(mcp('email', 'send_email'))
-    for (const talk of [parent, child]) {
-      talk.assistant().user()
-      const { history: messages } = await talk.prepare()
-      expect(deltasIn(messages).map(({ addedNames }) => addedNames)).toEqual([
-        [ISSUE, SEND],
-        ['mcp__email__send_email'],
-      ])
-    }
   })
 
   it('U1 has a state of its own: headers, the open gate, kept definitions', async () => {

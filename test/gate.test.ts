@@ -1,6 +1,6 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import { type Decision, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
+import type { Decision, ShelfOptions, Trace } from '../src/index.ts'
 
 type DecisionReason = Decision['reason']
 
@@ -285,48 +285,5 @@ describe('G5 the decision is a value', () => {
   it('G5 is plain JSON', async () => {
     const decision = await decisionOf({ toolSearch: 'auto', countTokens: () => 1 })
     expect(JSON.parse(JSON.stringify(decision))).toEqual(decision)
-  })
-})
-
-describe('G7 gate closed', () => {
-  it.each(['delta', 'prepend'] as const)(
-    'G7 nothing deferred, no search tool, nothing announced (%s)',
-    async (announce) => {
-      const talk = new Talk(quietShelf({ tools, toolSearch: 'off', announce })).user('hi')
-      const { request, history: messages, headers } = await talk.prepare()
-      expect(talk.sentTools).toEqual(['Read', 'mcp__slack__send'])
-      expect(JSON.stringify(request)).not.toMatch(/defer_loading|ToolSearch|DeferredToolPlaceholder/)
-      expect(request.messages).toEqual([{ role: 'user', content: 'hi' }])
-      expect(messages).toEqual([{ role: 'user', content: 'hi' }])
-      expect(headers).toEqual({})
-    },
-  )
-
-  it.each(['reference', 'addition', 'append', 'bridge', 'hosted'] as const)(
-    'G7 after an open %s wire',
-    async (wire) => {
-      const environment: Record<string, string> = {}
-      const talk = new Talk(quietShelf({ tools, environment, wire })).user('hi')
-      await talk.prepare()
-      if (wire !== 'hosted') await talk.search('select:mcp__slack__send')
-      talk.messages = [...(await talk.prepare()).history]
-      environment.ENABLE_TOOL_SEARCH = 'off'
-      const { request, decision } = await talk.prepare()
-      expect(decision).toMatchObject({ open: false, reason: 'mode' })
-      expect(talk.sentTools).toEqual(['Read', 'mcp__slack__send'])
-      expect(JSON.stringify(request)).not.toMatch(
-        /defer_loading|tool_reference|tool_addition|system-reminder/,
-      )
-    },
-  )
-
-  it('G7 what the gate hid can be called and is checked as any other', async () => {
-    const schema = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }
-    const own = [mcp('slack', 'send', { input_schema: schema })]
-    const talk = new Talk(quietShelf({ tools: own, toolSearch: 'off', validate: validateInput })).user()
-    await talk.prepare()
-    expect(talk.shelf.check(talk.call('mcp__slack__send', { to: 'x' }))).toBeUndefined()
-    const refused = talk.shelf.check(talk.call('mcp__slack__send', {}))
-    expect(JSON.stringify(refused)).not.toContain('ToolSearch')
   })
 })

@@ -139,7 +139,6 @@ describe.each(switches)('M1 the kill switch %s', (name) => {
 
 describe('M1 nothing reaches the wire, from any place', () => {
   const killed = { environment: { TOOLSHELF_DISABLE_BETAS: '1' } }
-  const direct = { type: 'direct' }
 
   async function sent(messages: Loose[], more: object = {}, options: ShelfOptions = {}): Promise<Loose> {
     const talk = new Talk(quietShelf({ tools, ...killed, ...options }))
@@ -209,84 +208,6 @@ describe('M1 nothing reaches the wire, from any place', () => {
       betas: ['tool-search-tool-2025-10-19'],
     })
     expect(request).not.toHaveProperty('betas')
-  })
-
-  it('M1 from history: references and the caller of a call', async () => {
-    const call = {
-      type: 'tool_use',
-      id: 'toolu_1',
-      name: 'ToolSearch',
-      input: { query: 'x' },
-      caller: direct,
-    }
-    const content = [{ type: 'tool_reference', tool_name: 'mcp__slack__send' }]
-    const prepared = await sent([
-      { role: 'user', content: 'hi' },
-      { role: 'assistant', content: [call] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content }] },
-    ])
-    expectClean(prepared)
-    expect(prepared.request.messages).toHaveLength(3)
-    expect(prepared.request.messages[1].content[0]).toMatchObject({ id: 'toolu_1', name: 'ToolSearch' })
-    expect(JSON.stringify(prepared.request.messages[2])).toContain('mcp__slack__send')
-  })
-
-  it('M1 from history: the caller of the provider’s own tools', async () => {
-    const content = [
-      {
-        type: 'server_tool_use',
-        id: 'srvtoolu_1',
-        name: 'web_search',
-        input: { query: 'x' },
-        caller: direct,
-      },
-      { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [], caller: direct },
-      { type: 'text', text: 'nothing' },
-    ]
-    const prepared = await sent([
-      { role: 'user', content: 'hi' },
-      { role: 'assistant', content },
-      { role: 'user', content: 'on' },
-    ])
-    expectClean(prepared)
-    expect(prepared.request.messages[1].content).toHaveLength(3)
-  })
-
-  const added = { type: 'tool_addition', tool: { type: 'tool_reference', name: 'mcp__slack__send' } }
-
-  it('M1 from history: hosted searches and mid-conversation changes', async () => {
-    const input = { query: 'send' }
-    const found = [{ type: 'tool_reference', tool_name: 'mcp__slack__send' }]
-    const search = [
-      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'tool_search_tool_bm25', input, caller: direct },
-      {
-        type: 'tool_search_tool_result',
-        tool_use_id: 'srvtoolu_1',
-        content: { type: 'tool_search_tool_search_result', tool_references: found },
-      },
-      { type: 'text', text: 'found' },
-    ]
-    expectClean(
-      await sent([
-        { role: 'user', content: 'hi' },
-        { role: 'assistant', content: search },
-        { role: 'user', content: 'more' },
-        { role: 'system', content: [added] },
-        { role: 'assistant', content: 'yes' },
-        { role: 'user', content: 'more' },
-      ]),
-    )
-  })
-
-  it('M1 from history: what a compaction carries', async () => {
-    const compaction = { type: 'compaction', content: 'so far', tool_changes: [added] }
-    const prepared = await sent([
-      { role: 'user', content: 'hi' },
-      { role: 'assistant', content: [compaction, { type: 'text', text: 'go' }] },
-      { role: 'user', content: 'more' },
-    ])
-    expectClean(prepared)
-    expect(JSON.stringify(prepared.request.messages)).toContain('so far')
   })
 
   it('M1 but a schema or an input may use these words', async () => {

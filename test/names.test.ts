@@ -70,56 +70,11 @@ describe('H3 the form of a name', () => {
   })
 })
 
-const clashes: [string, Tool[]][] = [
-  ['replaced characters', [mcp('s', 'a.b'), mcp('s', 'a/b'), mcp('s', 'a b')]],
-  ['one that is spelled so', [mcp('s', 'a_b'), mcp('s', 'a.b')]],
-  ['servers', [mcp('my server', 'x'), mcp('my_server', 'x'), mcp('my.server', 'x')]],
-  ['servers that differ in case', [mcp('Git', 'x'), mcp('git', 'x'), mcp('GIT', 'y')]],
-  ['where the server ends', [mcp('my__server', 'x'), mcp('my', 'server__x')]],
-  ['a tool that brings its prefix', [mcp('s', 'x'), mcp('s', 'mcp__s__x')]],
-  ['long names', [mcp('s', `${'y'.repeat(80)}.`), mcp('s', `${'y'.repeat(80)}/`), mcp('s', 'y'.repeat(81))]],
-  ['signs only', [mcp('日', '本'), mcp('月', '火'), mcp('水', '木')]],
-]
-
-/** A clash that somebody builds: a tool that has the very name which another one takes to avoid a clash. */
-function trapped(): Tool[] {
-  const pair = [mcp('s', 'a.b'), mcp('s', 'a/b')]
-  const taken = naming(pair)[key(pair[0] as Tool)] ?? ''
-  return [...pair, mcp('s', taken.slice('mcp__s__'.length))]
-}
-
-const lines = 'z'.repeat(60)
-const built: [string, Tool[]][] = [
-  ['a tool that has the name another one was given', trapped()],
-  ['long names that differ only in where the server ends', [mcp(`${lines}\nb`, 'c'), mcp(lines, 'b\nc')]],
-]
-
 describe('H3 clashes', () => {
-  it.each([...clashes, ...built])('H3 %s: every tool has a legal name of its own', (_, tools) => {
-    const names = poolOf(tools).tools.map(({ name }) => name)
-    expect(new Set(names).size).toBe(tools.length)
-    for (const name of names) expect(name).toMatch(LEGAL)
-  })
-
-  it.each(clashes)('H3 %s: resolved the same way every time, whoever comes first', (_, tools) => {
-    const first = naming(tools)
-    expect(naming(structuredClone(tools))).toEqual(first)
-    expect(naming([...tools].reverse())).toEqual(first)
-  })
-
   it('H3 the one spelled exactly so keeps the plain name', () => {
     const names = naming([mcp('s', 'a.b'), mcp('s', 'a_b')])
     expect(names['["s","a_b"]']).toBe('mcp__s__a_b')
     expect(names['["s","a.b"]']).not.toBe('mcp__s__a_b')
-  })
-
-  it.each([...clashes, ...built])('H3 %s: the way back is exact', (_, tools) => {
-    const shelf = quietShelf({ tools })
-    const back = poolOf(tools).tools.map(({ name }) => {
-      const { server, original } = shelf.resolve({ id: '1', name, input: {} })
-      return JSON.stringify([server, original])
-    })
-    expect(back.sort()).toEqual(tools.map(key).sort())
   })
 
   it('H3 any tools of any servers: legal, unique, independent of order, split at the first __, and back again', () => {

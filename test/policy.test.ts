@@ -1,6 +1,6 @@
 // D: which tools can be deferred. The first rule that applies decides.
 import { describe, expect, it } from 'vitest'
-import { applyPolicy, codingAgentPolicy, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
+import { applyPolicy, codingAgentPolicy, type ShelfOptions, type Tool } from '../src/index.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 /** Always deferred, so that there is something to search whatever the tool under test does. */
@@ -288,46 +288,5 @@ describe('D9 the ready-made table', () => {
       mcp('a', 'Bash'),
     ]
     expect(applyPolicy(tools, codingAgentPolicy)).toEqual(tools)
-  })
-})
-
-describe('D10 one name twice', () => {
-  const problemOf = (make: () => unknown): Loose => {
-    try {
-      make()
-    } catch (error) {
-      return error
-    }
-    return undefined
-  }
-
-  it('D10 two built-ins under one name are an error that names both owners', () => {
-    const error = problemOf(() => quietShelf({ tools: [builtIn('Read'), builtIn('Bash'), builtIn('Read')] }))
-    expect(error).toBeInstanceOf(ShelfError)
-    expect(error.code).toBe('DUPLICATE_TOOL')
-    expect(error.message).toContain('"Read"')
-    expect(error.message).toMatch(/number 1\b.*number 3\b/)
-  })
-
-  it('D10 a built-in under the search tool’s name is one too', () => {
-    const error = problemOf(() => quietShelf({ tools: [builtIn('ToolSearch', { shouldDefer: true })] }))
-    expect(error.code).toBe('DUPLICATE_TOOL')
-    expect(error.message).toMatch(/shelf.*host/)
-  })
-
-  it('D10 tools added later are held to it, and the pool stays as it was', async () => {
-    const talk = talkWith([builtIn('Bash')])
-    expect(problemOf(() => talk.shelf.add([builtIn('Read'), builtIn('Read')])).code).toBe('DUPLICATE_TOOL')
-    await talk.prepare()
-    expect(talk.sentTools).toContain('Bash')
-    expect(talk.sentTools).not.toContain('Read')
-  })
-
-  it('D10 clashes among MCP tools are resolved', async () => {
-    const { request } = await talkWith([mcp('a', 'b.c'), mcp('a', 'b/c')], { strategy: 'staged' }).prepare()
-    const names = request.tools
-      .map(({ name }: Loose) => name)
-      .filter((name: string) => name.startsWith('mcp__a__'))
-    expect(new Set(names).size).toBe(2)
   })
 })

@@ -4,26 +4,13 @@ import { extendsPrefix } from '../src/core/oracle/prefix.ts'
 import { renderRequest } from '../src/core/oracle/render.ts'
 import { buildPool } from '../src/core/tools/pool.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
-import {
-  BOUND_MODEL,
-  builtIn,
-  exampleTools,
-  type Loose,
-  MODEL,
-  mcp,
-  OLD_MODEL,
-  quietShelf,
-  Talk,
-} from './support/talk.ts'
-import { load, talkOn, wireCases } from './support/wires.ts'
+import { builtIn, exampleTools, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
+import { load, talkOn } from './support/wires.ts'
 
 const SEND = 'mcp__slack__send_message'
-const LIST = 'mcp__slack__list_channels'
-const ISSUE = 'mcp__github__create_issue'
 const EMAIL = 'mcp__email__send_email'
 const PLACEHOLDER = 'DeferredToolPlaceholder'
 const tools: readonly Tool[] = [builtIn('Write'), builtIn('Bash'), ...exampleTools]
-const labels = wireCases.map(({ label }) => label)
 
 const talkWith = (options: ShelfOptions = {}, model = MODEL) =>
   new Talk(quietShelf({ tools, ...options }), model)
@@ -34,43 +21,6 @@ const deferredOf = (talk: Talk) =>
     .map(({ name }) => name)
 
 describe('Q1 which tools are sent', () => {
-  it('Q1 on demand: not deferred, the search tool, the placeholder, deferred and loaded; no other', async () => {
-    const talk = talkWith()
-    await talk.user().prepare()
-    expect([...talk.sentTools].sort()).toEqual(['Bash', PLACEHOLDER, 'ToolSearch', 'Write'])
-    await talk.search(`select:${ISSUE}`)
-    await talk.prepare()
-    expect([...talk.sentTools].sort()).toEqual(['Bash', PLACEHOLDER, 'ToolSearch', 'Write', ISSUE])
-  })
-
-  it('Q1 staged sends the unloaded ones too, deferred, last and by name', async () => {
-    const talk = talkWith({ strategy: 'staged' })
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    expect(talk.sentTools.slice(-4)).toEqual([SEND, EMAIL, ISSUE, LIST])
-    expect(deferredOf(talk)).toEqual([PLACEHOLDER, SEND, EMAIL, ISSUE, LIST])
-    expect(talk.visible).not.toContain(EMAIL)
-  })
-
-  it('Q1 tombstones are sent with the rest', async () => {
-    const talk = talkWith({ tombstones: true })
-    await talk.user().search(`select:${SEND},${ISSUE}`)
-    await talk.prepare()
-    const before = sent(talk)
-    talk.shelf.remove({ server: 'slack' })
-    await talk.assistant().user().prepare()
-    expect(sent(talk)).toEqual(before)
-  })
-
-  it('Q1 without tombstones a tool that vanished is not sent', async () => {
-    const talk = talkWith()
-    await talk.user().search(`select:${SEND},${ISSUE}`)
-    talk.shelf.remove({ server: 'slack' })
-    await talk.prepare()
-    expect(talk.sentTools).not.toContain(SEND)
-    expect(talk.sentTools).toContain(ISSUE)
-  })
-
   it('Q1 tools that the host puts into the request itself go along', async () => {
     const talk = talkWith()
     await talk.user().prepare({ tools: [builtIn('Extra')] })
@@ -121,38 +71,6 @@ describe('Q2 the fields of deferral', () => {
       expect(JSON.stringify(request.tools)).not.toMatch(/defer_loading|cache_control/)
     },
   )
-})
-
-describe('Q3 the order', () => {
-  it('Q3 non-deferred first, then deferred in the order of loading', async () => {
-    const talk = talkWith()
-    await talk.user().search(`select:${SEND}`)
-    await talk.search(`select:${EMAIL},${ISSUE}`)
-    await talk.prepare()
-    expect(talk.sentTools).toEqual(['ToolSearch', 'Bash', 'Write', PLACEHOLDER, SEND, EMAIL, ISSUE])
-  })
-
-  it.each(labels)('Q3 %s: what is sent does not depend on the order of registration', async (label) => {
-    const bytes = async (given: readonly Tool[]) => {
-      const talk = talkOn(label, { tools: given, strategy: 'staged' })
-      await talk.user().prepare()
-      await load(talk, ISSUE, SEND)
-      return JSON.stringify((await talk.prepare()).request)
-    }
-    const always = mcp('zeta', 'now', { alwaysLoad: true })
-    const given = [...tools, always, builtIn('Zoo')]
-    expect(await bytes([...given].reverse())).toBe(await bytes(given))
-  })
-
-  it('Q3 a later load moves nothing that was sent before it', async () => {
-    const talk = talkWith()
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    const before = sent(talk)
-    await talk.search(`select:${EMAIL}`)
-    await talk.prepare()
-    expect(sent(talk).slice(0, before.length)).toEqual(before)
-  })
 })
 
 describe('Q4 the beta header', () => {
@@ -224,15 +142,6 @@ describe('Q4 the beta header', () => {
 })
 
 describe('Q6 tool_choice', () => {
-  it.each(labels)('Q6 %s: the search tool is never forced', async (label) => {
-    for (const model of [MODEL, BOUND_MODEL]) {
-      const talk = talkOn(label, { tools }, model)
-      expect((await talk.user().prepare()).request).not.toHaveProperty('tool_choice')
-      await load(talk, SEND)
-      expect((await talk.prepare()).request).not.toHaveProperty('tool_choice')
-    }
-  })
-
   it("Q6 the host's own choice of another tool passes", async () => {
     const choice = { type: 'tool', name: 'Bash' }
     expect((await talkWith().user().prepare({ tool_choice: choice })).request.tool_choice).toEqual(choice)
@@ -277,17 +186,6 @@ describe('Q8 when a loaded tool can be called', () => {
   const strict = [builtIn('Bash'), mcp('slack', 'post', { input_schema: schema })]
   const POST = 'mcp__slack__post'
 
-  it.each(labels)('Q8 %s: from the next request on', async (label) => {
-    const talk = talkOn(label, { tools: strict })
-    await talk.user().prepare()
-    await load(talk, POST)
-    await talk.prepare()
-    const bad = talk.shelf.check(talk.call(POST, {}))
-    expect(JSON.stringify(bad)).not.toContain('select:')
-    expect(talk.shelf.check(talk.call(POST, { text: 'hi' }))).toBeUndefined()
-    if (label !== 'bridge') expect(talk.visible).toContain(POST)
-  })
-
   it('Q8 a call beside the search in the same turn is one of a tool that was not loaded', async () => {
     const talk = new Talk(quietShelf({ tools: strict }))
     await talk.user().prepare()
@@ -304,16 +202,6 @@ describe('Q8 when a loaded tool can be called', () => {
     talk.user([await talk.shelf.answer(search), refused, talk.shelf.result(good, 'sent')])
     await talk.prepare()
     expect(talk.visible).toContain(POST)
-  })
-
-  it('Q8 unless the option refuses it', async () => {
-    const talk = new Talk(quietShelf({ tools: strict, unloadedCalls: 'refuse' }))
-    await talk.user().prepare()
-    const good = talk.call(POST, { text: 'hi' })
-    expect(JSON.stringify(talk.shelf.check(good))).toContain(`select:${POST}`)
-    await talk.search(`select:${POST}`)
-    await talk.prepare()
-    expect(talk.shelf.check(talk.call(POST, { text: 'hi' }))).toBeUndefined()
   })
 })
 
@@ -332,17 +220,6 @@ describe('Q9 overlays', () => {
       expect(JSON.stringify(definition)).not.toMatch(/defer_loading|cache_control/)
       expect(json).not.toMatch(/defer_loading|cache_control/)
     }
-  })
-
-  it('Q9 the next request, with tool search off, has neither', async () => {
-    const talk = talkWith({ strategy: 'staged' })
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    expect(deferredOf(talk)).toContain(SEND)
-    talk.model = OLD_MODEL
-    await talk.assistant().user().prepare()
-    expect(talk.sentTools).toContain(SEND)
-    expect(JSON.stringify(talk.last?.request)).not.toContain('defer_loading')
   })
 
   it('Q9 a breakpoint moves with the last tool and leaves none behind', async () => {

@@ -28,26 +28,6 @@ describe('which call is run', () => {
     expect(loaded).toEqual([SEND])
   })
 
-  it('an invalid call is explained to the model', async () => {
-    const shelf = quietShelf({ tools })
-    const result = await shelf.run({ ...call, input: {} }, { execute: never })
-    expect(result).toEqual(shelf.check({ ...call, input: {} }))
-    expect(result).toMatchObject({ tool_use_id: 'toolu_1', is_error: true })
-  })
-
-  it('an unknown tool is explained to the model', async () => {
-    const result: Loose = await quietShelf({ tools }).run({ ...call, name: 'Wether' }, { execute: never })
-    expect(result).toMatchObject({ tool_use_id: 'toolu_1', is_error: true })
-    expect(result.content[0].text).toContain('Nearest: Weather')
-  })
-
-  it('a call without a name or an input is explained too', async () => {
-    for (const odd of [{ id: 'toolu_1' }, { id: 'toolu_1', name: null, input: null }] as Loose[]) {
-      const result = await quietShelf({ tools }).run(odd, { execute: never })
-      expect(result).toMatchObject({ tool_use_id: 'toolu_1', is_error: true })
-    }
-  })
-
   it('a tool of the host is run by its name', async () => {
     const execute = vi.fn(() => 'sunny')
     await expect(runWith(execute)).resolves.toEqual({
@@ -124,12 +104,6 @@ describe('what the tool returns', () => {
     const result = { type: 'tool_result', tool_use_id: 'toolu_1', ...expected }
     await expect(runWith(() => output)).resolves.toEqual(result)
     await expect(runWith(async () => output)).resolves.toEqual(result)
-  })
-
-  it('L1 can never load a tool', async () => {
-    const reference = { type: 'tool_reference', tool_name: SEND }
-    for (const output of [[reference], { content: [reference] }, { deep: { reference } }])
-      expect(JSON.stringify(await runWith(() => output))).not.toContain('tool_reference')
   })
 })
 

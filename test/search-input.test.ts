@@ -1,11 +1,7 @@
 // Whatever a model types into the search, it gets an answer that it can act on.
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Trace } from '../src/index.ts'
-import { anyText } from './support/any-text.ts'
 import { ask, readAnswer } from './support/ask.ts'
-import { runs } from './support/runs.ts'
-import { builtIn, exampleTools, type Loose, mcp, quietShelf } from './support/talk.ts'
+import { builtIn, exampleTools, mcp, quietShelf } from './support/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const HUGE = 'slack '.repeat(1_700_000)
@@ -85,17 +81,6 @@ describe('odd queries', () => {
     expect((await ask(shelf, query)).names[0]).toMatch(name.startsWith('mcp__chat') ? /^mcp__chat__/ : name)
   })
 
-  it('S12 queries are cut at 2,000 characters', async () => {
-    const traced: Trace[] = []
-    const shelf = quietShelf({ tools, trace: (event) => traced.push(event) })
-    expect((await ask(shelf, `${'z '.repeat(990)}slack`)).names).toContain(SEND)
-    expect((await ask(shelf, `${'z '.repeat(1000)}slack`)).names).toEqual([])
-    expect((await ask(shelf, `slack${'🦄'.repeat(1500)}`)).names).toEqual([])
-    for (const event of traced)
-      if (event.type === 'searched') expect(event.query.length).toBeLessThanOrEqual(2000)
-    expect(traced.filter(({ type }) => type === 'searched')).toHaveLength(3)
-  })
-
   it('S12 a query of 10 MB is answered, briefly', async () => {
     const { names } = await ask(quietShelf({ tools }), HUGE)
     expect(names).toContain(SEND)
@@ -104,16 +89,6 @@ describe('odd queries', () => {
       expect(answer.names).toEqual([])
       expect(answer.said.length).toBeLessThan(1000)
     }
-  })
-
-  it('S12 S13 a list of names that is cut says so, and no half name is called unknown', async () => {
-    const names = Array.from({ length: 300 }, (_, index) => `send${1000 + index}`)
-    const shelf = quietShelf({ tools: names.map((name) => mcp('mail', name)) })
-    const wanted = names.map((name) => `mcp__mail__${name}`)
-    const answer = await ask(shelf, `select:${wanted.join(',')}`)
-    expect(answer.names).toEqual(wanted.slice(0, answer.names.length))
-    expect(answer.said).not.toMatch(/no tool named/)
-    expect(answer.said).toMatch(/2,?000 characters/)
   })
 
   it('S12 hundreds of unknown names get an answer that can still be read', async () => {
@@ -151,44 +126,6 @@ describe('odd limits', () => {
 })
 
 describe('any input', () => {
-  const form = fc.constantFrom('', 'select:', '+', 'mcp__', 'mcp__slack', 'slack ', `${SEND} `, '+slack +')
-  const words = fc.oneof(
-    anyText({ maxLength: 60 }),
-    fc.string({ unit: fc.constantFrom(...'+,:_-./－﹣\\[](){}*?^$|aZ9 '), maxLength: 30 }),
-  )
-  const query = fc.oneof(
-    { weight: 12, arbitrary: fc.tuple(form, words).map((parts) => parts.join('')) },
-    { weight: 6, arbitrary: fc.jsonValue() },
-    { weight: 1, arbitrary: fc.constantFrom(HUGE, `select:${HUGE}`, `+${HUGE}`) },
-  )
-  const limit = fc.oneof(fc.integer(), fc.double(), fc.anything(), fc.jsonValue())
-  const input = fc.oneof(
-    { weight: 9, arbitrary: fc.record({ query, max_results: limit }, { requiredKeys: [] }) },
-    { weight: 1, arbitrary: fc.anything() },
-  )
-  const poolNames = new Set([
-    ...exampleTools.map(({ server, name }) => `mcp__${server}__${name}`),
-    ...['Read', 'WebFetch'],
-  ])
-  const isInPool = (name: string) => poolNames.has(name) || /^mcp__chat_/.test(name)
-
-  it('S12 gets one well-formed tool_result, which refers only to tools of the pool', async () => {
-    const shelf = quietShelf({ tools })
-    await fc.assert(
-      fc.asyncProperty(input, async (given) => {
-        const result: Loose = await shelf.answer({ id: 'toolu_1', name: 'ToolSearch', input: given })
-        expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'toolu_1' })
-        expect(result.content.length).toBeGreaterThan(0)
-        const { names, said } = readAnswer(result)
-        expect(names.every(isInPool)).toBe(true)
-        expect(new Set(names).size).toBe(names.length)
-        if (names.length > 0) expect(names).toHaveLength(result.content.length)
-        else expect(said.trim()).not.toBe('')
-      }),
-      { numRuns: runs(50) },
-    )
-  })
-
   it('S12 only a call of the search tool is answered', async () => {
     const shelf = quietShelf({ tools, searchTool: 'FindTools' })
     expect(

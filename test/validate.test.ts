@@ -154,47 +154,9 @@ describe('odd schemas', () => {
     ])
   })
 
-  it('V1 a lost reference lets every property count as known', () => {
-    const schema = { allOf: [{ $ref: 'https://elsewhere.example/' }], unevaluatedProperties: false }
-    expect(validateInput(schema, { name: 1 })).toEqual([])
-  })
-
-  it('V1 references to themselves, cyclic objects and throwing schemas never throw', () => {
-    expect(validateInput({ $ref: '#' }, {})).toEqual([])
-    expect(validateInput({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, {})).toEqual([])
-    const cyclic = { type: 'object', properties: {} as Record<string, unknown>, required: ['name'] }
-    cyclic.properties.child = cyclic
-    expect(paths(cyclic, { name: 1, child: {} })).toEqual(['child.name'])
-    const list: unknown[] = []
-    list.push(list)
-    expect(validateInput({ allOf: list }, {})).toEqual([])
-    const throwing = Object.defineProperty({}, 'type', {
-      enumerable: true,
-      get: () => {
-        throw new Error('no')
-      },
-    })
-    expect(validateInput(throwing, {})).toEqual([])
-  })
-
   it('V1 keywords that only typebox knows are not obeyed', () => {
     const refuse = { check: () => false, error: () => 'refused' }
     expect(validateInput({ '~refine': [refuse] }, {})).toEqual([])
-  })
-
-  it('V1 the schema is read once', () => {
-    let reads = 0
-    const schema = Object.defineProperty({}, 'type', {
-      enumerable: true,
-      get: () => {
-        reads += 1
-        return 'object'
-      },
-    })
-    validateInput(schema, 1)
-    const before = reads
-    expect(validateInput(schema, 2)).toMatchObject([{ path: '', message: 'must be object' }])
-    expect(reads).toBe(before)
   })
 
   it('V1 a huge schema works', () => {
@@ -385,18 +347,6 @@ describe('too much work', () => {
   ])('V1 H6 %s are given up', (_, schema, input) => {
     const $defs = { d: { required: Object.keys(named('r', 1000, 1)) } }
     expect(validateInput({ ...schema, $defs }, input)).toEqual([])
-  })
-
-  it('V1 deep, cyclic and shared inputs are given up', () => {
-    let deep: unknown = 1
-    let shared: unknown = 1
-    for (let index = 0; index < 100_000; index += 1) deep = { child: [deep] }
-    for (let index = 0; index < 60; index += 1) shared = [shared, shared]
-    const cyclic: Record<string, unknown> = {}
-    cyclic.left = cyclic
-    cyclic.right = [cyclic]
-    for (const input of [deep, shared, cyclic])
-      expect(validateInput({ required: ['name'] }, input)).toEqual([])
   })
 
   it('V1 typebox is left as it was', () => {
