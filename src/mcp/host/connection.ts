@@ -122,12 +122,7 @@ class ServerConnection implements Connection {
 
   async disconnect(): Promise<void> {
     this.#timers.cancel('retry')
-    const session = this.#session
-    if (!session) return
-    this.#stop(session)
-    const phase = this.#lifecycle.phase()
-    this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
-    if (phase.state === 'idle') await phase.stopping
+    if (this.#session) await this.#stop(this.#session)
   }
 
   call(tool: string, input: Fields | undefined, options: CallOptions) {
@@ -365,7 +360,7 @@ class ServerConnection implements Connection {
         return await attempt(session)
       } catch (error) {
         if (!isUndelivered(error) || this.#lifecycle.isClosed()) throw error
-        if (this.#session === session) this.#stop(session)
+        if (this.#session === session) void this.#stop(session)
         return await attempt(await this.#ready())
       }
     } catch (error) {
@@ -382,10 +377,12 @@ class ServerConnection implements Connection {
   }
 
   /** Closes the session in use; the next call opens another. */
-  #stop(session: ServerSession): void {
+  #stop(session: ServerSession): Promise<void> {
     // Closes only after the transition, so that its end does not count as a failure.
     const stopping = Promise.resolve().then(() => session.close())
     this.#lifecycle.apply({ type: 'stopped', stopping })
+    this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
+    return stopping
   }
 
   /** Stops a lazy server when it has not been used for `times.idleMs`. */
@@ -393,10 +390,7 @@ class ServerConnection implements Connection {
     this.#timers.cancel('idle')
     if (!this.#config.lazy || this.#inFlight > 0 || !this.#session) return
     const stop = () => {
-      const session = this.#session
-      if (!session || this.#inFlight > 0) return
-      this.#stop(session)
-      this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
+      if (this.#session && this.#inFlight === 0) void this.#stop(this.#session)
     }
     this.#timers.start(stop, this.#options.times.idleMs, 'idle')
   }

@@ -200,6 +200,9 @@ export function failureMessage(
     const failed = /^E[A-Z]+$/.test(code) ? 'cannot be reached' : 'did not answer as it should'
     return `the server "${server}" ${failed} (${code}). ${unsure}`
   }
+  // A connection that breaks is a TypeError of `fetch`, a reply that ends early a SyntaxError.
+  if (isOpen && (error instanceof TypeError || error instanceof SyntaxError))
+    return `the server "${server}" did not answer. ${unsure}`
   if (isOpen || !category) return message
   if (!wasOpen) return `the server "${server}" is not running: ${category}`
   return `the server "${server}" ended during the call: ${category}. ${unsure}`

@@ -210,6 +210,54 @@ it('a call that is answered with a status says which; whether it took effect is 
   expect(answer).toBe('!the server "far" answered with HTTP 502. Whether the call took effect is not known.')
 })
 
+it.each([
+  ['cuts the connection', ({ response }: Exchange) => response.destroy()],
+  [
+    'ends in the middle of its answer',
+    ({ response }: Exchange) => response.setHeader('content-type', 'application/json').end('{"result":'),
+  ],
+])('H9 a call whose server %s says that it did not answer', async (_, end) => {
+  const { url } = await answering({
+    initialize: greeted({ tools: {} }),
+    'tools/list': listing(tool('work')),
+    'tools/call': (_params, exchange) => void end(exchange),
+  })
+  const open = await openFront(stdio, [remote(url)])
+  await untilState(open.host, 'far', 'connected')
+  const answer = await open.call('far__work')
+  expect(answer).toBe('!the server "far" did not answer. Whether the call took effect is not known.')
+})
+
+it('H4 resources are subscribed to anew when their server has forgotten its session', async () => {
+  const subscribed: string[] = []
+  let hasForgotten = false
+  const { url } = await answering({
+    initialize(params, exchange, message) {
+      hasForgotten = false
+      greeted({ tools: {}, resources: { subscribe: true } })(params, exchange, message)
+    },
+    'tools/list': listing(tool('work')),
+    'tools/call'(_, { reply, response }) {
+      if (hasForgotten) response.writeHead(404).end()
+      else reply(text('worked'))
+    },
+    'resources/list': (_, { reply }) => reply({ resources: [{ uri: 'a://b', name: 'b' }] }),
+    'resources/templates/list': (_, { reply }) => reply({ resourceTemplates: [] }),
+    'resources/subscribe'({ uri }, { reply }) {
+      subscribed.push(uri)
+      reply({})
+    },
+  })
+  const open = await openFront(stdio, [remote(url)])
+  await untilState(open.host, 'far', 'connected')
+  await open.desk.client.listResources()
+  await open.desk.client.subscribeResource({ uri: 'far+a://b' })
+  hasForgotten = true
+  expect(await open.call('far__work')).toBe('worked')
+  await until(() => subscribed.length === 2, 'it is subscribed to again')
+  expect(subscribed).toEqual(['a://b', 'a://b'])
+})
+
 describe('H6 the last words of a process', () => {
   const npm =
     'npm error code E404\nnpm error 404 Not Found - GET https://r.example/x\nnpm error A complete log of this run'

@@ -156,7 +156,7 @@ async function asks(wire: Wire, count: number): Promise<object> {
 }
 
 /** The answer to a call whose server died. */
-const ENDED = /"bad" ended during the call|fetch failed/
+const ENDED = /"bad" (ended during the call|did not answer\.)/
 
 export const rows: readonly Row[] = [
   {
