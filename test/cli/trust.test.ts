@@ -576,6 +576,25 @@ describe('toolshelf trust', () => {
     expect((await open()).configs).toHaveLength(1)
   })
 
+  it('--yes --json decides and prints the decision', async () => {
+    const { place, machine, open } = scene()
+    place.file('.mcp.json', server('program'))
+    expect(JSON.parse((await trustCommand(machine, ['--json'])).out).isTrusted).toBe(false)
+    expect(JSON.parse((await trustCommand(machine, ['--yes', '--json'])).out).isTrusted).toBe(true)
+    expect((await open()).configs).toHaveLength(1)
+  })
+
+  it('says what does not exist, and what to do', async () => {
+    const { machine } = scene()
+    await expect(trustCommand(machine, ['show', '/nope'])).rejects.toThrow(
+      '/nope does not exist; pass a folder, or the name of a server without "show".',
+    )
+    await expect(trustCommand(machine, ['forget', 'typo'])).rejects.toThrow(
+      'no server "typo" and no decision about the folder',
+    )
+    await expect(trustCommand(machine, ['forget', 'typo'])).rejects.toThrow('toolshelf trust list')
+  })
+
   it('--json lists all of it', async () => {
     const { place, machine } = scene()
     place.file('.mcp.json', server('program'))

@@ -20,7 +20,8 @@ export function holdsResult({ type }: Fields): boolean {
   )
 }
 
-function isServerSearch({ type, execution }: Fields): boolean {
+/** Returns whether an item is a search that ran on the server, or what one found. */
+export function isServerSearch({ type, execution }: Fields): boolean {
   return (type === 'tool_search_call' || type === 'tool_search_output') && execution !== 'client'
 }
 
@@ -120,13 +121,12 @@ function searchBlock(item: Fields, searches: OpenSearches): Fields {
 }
 
 /** The id of a search's block. Both of its items end in the same characters; some clients drop the ids. */
-function searchIdOf(item: Fields): string {
+export function searchIdOf(item: Fields): string {
   const id = (textOf(item.call_id) || textOf(item.id)).replace(/^(?:ts[co]|srvtoolu)_/, '')
   return `srvtoolu_${(id === '' ? hash(toJson(item.arguments ?? item.tools)) : id).replace(/\W/g, '_')}`
 }
 
 function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fields[] {
-  const isLost = searches.size === 0 && textOf(item.id) === ''
   const id = answeredBy(searchIdOf(item), searches)
   const references = namesIn(listOf(item.tools), table).map((name) => ({
     type: 'tool_reference',
@@ -136,8 +136,7 @@ function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fi
     item.status === 'incomplete' && references.length === 0
       ? { type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: null }
       : { type: 'tool_search_tool_search_result', tool_references: references }
-  const lost = { type: 'server_tool_use', id, name: HOSTED_SEARCH.name, input: { query: '' } }
-  return [...(isLost ? [lost] : []), { type: 'tool_search_tool_result', tool_use_id: id, content }]
+  return [{ type: 'tool_search_tool_result', tool_use_id: id, content }]
 }
 
 /** Returns the result of a call. */

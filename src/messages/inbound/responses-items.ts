@@ -5,7 +5,14 @@ import { refuseRequest } from '../errors.ts'
 import { systemReminder } from '../wire/lower.ts'
 import { oncePerRun } from './once-per-run.ts'
 import { startedByUser } from './openai-content.ts'
-import { assistantBlocks, isClientCall, isModelItem, resultBlock } from './responses-blocks.ts'
+import {
+  assistantBlocks,
+  isClientCall,
+  isModelItem,
+  isServerSearch,
+  resultBlock,
+  searchIdOf,
+} from './responses-blocks.ts'
 import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
@@ -87,6 +94,9 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
   /** System messages since the model last spoke: the Messages API takes them only after the user's. */
   let remarks: Fields[] = []
   let additions = 0
+  const searches = new Set<string>()
+  /** Searches of the run without an output so far. */
+  let unanswered = 0
 
   const push = (...given: (Fields | undefined)[]) => {
     for (const message of given) if (message) messages.push(message)
@@ -104,6 +114,16 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
     const outputsInOrder = results.sort((one, other) => one.at - other.at).map(({ item }) => item)
     push(assistantMessage(run, table), resultMessage(outputsInOrder, table))
     run = []
+    unanswered = 0
+  }
+  /** Notes searches, and adds the call of an output that has none, because APIs refuse a result without a call. */
+  const noteSearch = (item: Fields) => {
+    const id = searchIdOf(item)
+    if (item.type === 'tool_search_call') {
+      searches.add(id)
+      unanswered++
+    } else if (unanswered > 0) unanswered--
+    else if (!searches.has(id)) run.push({ type: 'tool_search_call', id })
   }
   const endRemarks = () => {
     push(messages.at(-1)?.role === 'user' ? systemMessage(remarks, table) : reminder(remarks, table))
@@ -126,6 +146,7 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
     add(item) {
       if (isModelItem(item)) {
         if (run.length === 0) endRemarks()
+        if (isServerSearch(item)) noteSearch(item)
         run.push(item)
         return
       }

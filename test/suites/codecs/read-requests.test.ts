@@ -588,6 +588,26 @@ const others: readonly Row[] = [
     },
   ],
   [
+    'tools that a search found whose call is missing, or is in an earlier reply',
+    asked(
+      { tools: [{ type: 'tool_search' }, fn('read'), fn('paint', { defer_loading: true })] },
+      search({ id: 'tsc_7', arguments: { query: 'paint' } }),
+      call('c', 'read'),
+      output('c'),
+      found({ id: 'tso_7' }, fn('paint')),
+      found({ id: 'tso_8' }, fn('paint')),
+      hi,
+    ),
+    (made) => {
+      expect(made.messages[3].content.map(({ type, id, tool_use_id: of }: Loose) => [type, id ?? of])).toEqual([
+        ['tool_search_tool_result', 'srvtoolu_7'],
+        ['server_tool_use', 'srvtoolu_8'],
+        ['tool_search_tool_result', 'srvtoolu_8'],
+      ])
+      expect(validateRequest({ max_tokens: 9, ...made })).toBeUndefined()
+    },
+  ],
+  [
     'wire 41: a search that the client runs',
     asked(
       { tools: [{ type: 'tool_search', execution: 'client', description: 'Finds.' }, fn('tool_search')] },
