@@ -1,4 +1,5 @@
 // `toolshelf trust`: what is trusted: a folder's files, what servers list, and which calls run without asking.
+import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { toJson } from '../lib/json.ts'
@@ -80,21 +81,18 @@ const actions: { readonly [verb: string]: (call: Call) => Promise<ExitCode> } = 
 
 async function ask(call: Call): Promise<ExitCode> {
   const { input, terminal, notify, store } = call
+  const isJson = input.isSet('json')
+  if (isJson && !input.isSet('yes')) return show(call)
   const project = await read(call)
-  if (input.isSet('json')) return show(call)
   const isKnown = await isTrusted(project, store)
-  if (project.items.length === 0 || isKnown) {
-    terminal.print(stateOf(project, isKnown))
-    return 0
-  }
+  if (project.items.length === 0 || isKnown) return printState(call, project, isKnown)
   const record = await store.read(project.folder)
   if (input.isSet('yes')) {
-    terminal.print(questionText(project, record?.trusted))
+    if (!isJson) terminal.print(questionText(project, record?.trusted))
     await trustNow(project, store).catch((error: Error) => {
       throw new CommandError(`the answer cannot be saved: ${error.message}.`)
     })
-    terminal.print(stateOf(project, true))
-    return 0
+    return printState(call, project, true)
   }
   if (!terminal.ask) {
     terminal.print(questionText(project, record?.trusted))
@@ -110,8 +108,7 @@ async function ask(call: Call): Promise<ExitCode> {
     show: terminal.report,
     screen: screenSize(),
   })
-  terminal.print(stateOf(project, used === project))
-  return 0
+  return printState(call, project, used === project)
 }
 
 function withoutRefusal(record: TrustRecord | undefined): TrustRecord | undefined {
@@ -121,17 +118,15 @@ function withoutRefusal(record: TrustRecord | undefined): TrustRecord | undefine
 }
 
 async function show(call: Call): Promise<ExitCode> {
-  const { input, terminal, store } = call
+  const { input, terminal, store, machine } = call
+  if (!existsSync(machine.folder))
+    throw new CommandError(
+      `${printable(machine.folder)} does not exist; pass a folder, or the name of a server without "show".`,
+    )
   const project = await read(call)
-  const isKnown = await isTrusted(project, store)
-  if (input.isSet('json')) {
-    const { folder, items } = project
-    terminal.print(toJson({ folder, isTrusted: isKnown, items }))
-    return 0
-  }
-  for (const item of project.items) for (const line of trustItemLines(item)) terminal.print(line)
-  terminal.print(stateOf(project, isKnown))
-  return 0
+  if (!input.isSet('json'))
+    for (const item of project.items) for (const line of trustItemLines(item)) terminal.print(line)
+  return printState(call, project, await isTrusted(project, store))
 }
 
 async function list({ input, terminal, machine, store }: Call): Promise<ExitCode> {
@@ -187,15 +182,14 @@ async function forget({ input, terminal, machine, store }: Call): Promise<ExitCo
   const wasKnown = await store.remove(folder).catch((error: Error) => {
     throw new CommandError(`cannot forget it: ${error.message}.`)
   })
-  if (input.isSet('json')) terminal.print(toJson({ folder, wasKnown }))
-  else
-    terminal.print(
+  if (!wasKnown)
+    throw new CommandError(
       printable(
-        wasKnown
-          ? `Forgotten. You will be asked about ${folder} again.`
-          : `No decision about ${folder} was stored.`,
+        `${server === undefined ? 'no' : `no server "${server}" and no`} decision about the folder ${folder} is stored. See "toolshelf trust list".`,
       ),
     )
+  if (input.isSet('json')) terminal.print(toJson({ folder, wasKnown }))
+  else terminal.print(printable(`Forgotten. You will be asked about ${folder} again.`))
   return 0
 }
 
@@ -205,7 +199,12 @@ async function read({ machine, notify }: Call): Promise<Project> {
   return project
 }
 
-function stateOf({ folder, items }: Project, isKnown: boolean): string {
-  if (items.length === 0) return printable(`${folder} contains nothing that Toolshelf would use.`)
-  return printable(`${folder} is ${isKnown ? 'trusted' : 'not trusted'}: ${summaryOf(items)}.`)
+function printState({ input, terminal }: Call, { folder, items }: Project, isKnown: boolean): ExitCode {
+  const state = `is ${isKnown ? 'trusted' : 'not trusted'}: ${summaryOf(items)}.`
+  if (input.isSet('json')) terminal.print(toJson({ folder, isTrusted: isKnown, items }))
+  else
+    terminal.print(
+      printable(`${folder} ${items.length === 0 ? 'contains nothing that Toolshelf would use.' : state}`),
+    )
+  return 0
 }
