@@ -16,7 +16,7 @@ import {
   use,
   user,
 } from '../oracle/requests.ts'
-import { always, ask, call, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
+import { always, ask, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
 
 const ISSUE = 'mcp__github__create_issue'
 const toolSearch = tool('ToolSearch')
@@ -49,19 +49,6 @@ describe('a call of a tool that is not in sight', () => {
     ])
   })
 
-  test('each such step has its own searches', async () => {
-    const upstream = play(always({ call: 'Nowhere' }, { call: ISSUE }))
-    const run = (name: string, input: Fields) =>
-      finding(...(String(input.query).includes('issue') ? [ISSUE] : []))(name, input)
-    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), run)).toEqual([
-      ['ToolSearch {"query":"nowhere"}'],
-      ['ToolSearch {"query":"nowhere"}'],
-      [unseen('Nowhere'), 'ToolSearch {"query":"github create issue"}'],
-      [`${ISSUE} {}`],
-      [OFFLINE_NOTE],
-    ])
-  })
-
   test('without a search tool, it says so at once', async () => {
     const upstream = play(always({ call: ISSUE }, { search: 'x' }))
     expect(await talk(upstream, ask('go', [tool('Read'), deferred(ISSUE)]))).toEqual([
@@ -77,16 +64,6 @@ describe('a call of a tool that is not in sight', () => {
       [OFFLINE_NOTE],
     ])
     expect((await talk(upstream, ask('call .*', tools))).at(-1)).toEqual([`${unseen('.*')}\n${OFFLINE_NOTE}`])
-  })
-
-  test('a miss names the tool in words, and shows a pattern only where it stands for several names', async () => {
-    const miss = async (name: string) =>
-      (await talk(play(always({ call: name })), ask('go', [tool('Read')]))).flat()[0]
-    expect(await miss('/(^|__)list_directory$/')).toContain(unseen('list_directory'))
-    expect(await miss('/^get-sum$/')).toContain(unseen('get-sum'))
-    expect(await miss('/create_(issue|ticket)$/')).toContain(
-      'I cannot see a tool whose name matches /create_(issue|ticket)$/, so I do not call it.',
-    )
   })
 
   test('“call” finds a tool behind another client’s prefix, if it is the only one that ends so', async () => {
@@ -201,12 +178,6 @@ describe('a call of a tool that is not in sight', () => {
 })
 
 describe('search tools', () => {
-  test('BM25 is asked with words', async () => {
-    const replies = await talk(play(file), ask('go', [hosted('bm25'), deferred(ISSUE)]), finding(ISSUE))
-    expect(replies[0]?.[1]).toBe('tool_search_tool_bm25 {"query":"github create issue"}')
-    expect(replies[1]).toEqual([`${ISSUE} {"title":"x"}`])
-  })
-
   test('regex gets a pattern: all words of a name, or any significant word of a question', async () => {
     const tools = [hosted('regex'), deferred(ISSUE)]
     const byName = await talk(play(file), ask('go', tools), finding(ISSUE))
@@ -224,25 +195,6 @@ describe('search tools', () => {
     const { content } = await messageFrom(play(always({ search: '{{user}}' })), ask(words, [hosted('regex')]))
     const [block] = content as { input: { pattern: string } }[]
     expect(block?.input.pattern).toHaveLength(200)
-  })
-
-  test('a search alone says what it found', async () => {
-    const upstream = play(always({ search: 'issue' }, { say: 'Found {{result}}.' }))
-    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
-      ['ToolSearch {"query":"issue"}'],
-      [`Found ${ISSUE}.\n${OFFLINE_NOTE}`],
-    ])
-  })
-
-  test('a search tool can be called like any other', async () => {
-    const upstream = play(
-      always({ call: 'ToolSearch', input: { query: `select:${ISSUE}` } }, { call: ISSUE }),
-    )
-    expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
-      [`ToolSearch {"query":"select:${ISSUE}"}`],
-      [`${ISSUE} {}`],
-      [OFFLINE_NOTE],
-    ])
   })
 
   test('wire 28: a call and a search in one reply', async () => {
@@ -302,24 +254,4 @@ describe('the bridge', () => {
       'says its piece (end_turn)',
     ])
   })
-
-  test('a name alone is not a definition', async () => {
-    const replies = await talk(play(file), ask('go', tools), () => `{"name":"${ISSUE}"}\n{"input_schema"`)
-    expect(replies.at(-1)?.[0]).toContain(unseen(ISSUE))
-  })
-
-  test('a definition without CallTool cannot be called', async () => {
-    const replies = await talk(play(file), ask('go', [toolSearch]), describing)
-    expect(replies.at(-1)?.[0]).toContain(unseen(ISSUE))
-  })
-})
-
-test('a request with ten thousand tools and a long history is answered', async () => {
-  const tools = [toolSearch, ...Array.from({ length: 9_999 }, (_, index) => deferred(`tool_${index}`))]
-  const rounds = Array.from({ length: 2_000 }, (_, index) => [
-    assistant(use(`a${index}`, 'Read')),
-    user(result(`a${index}`)),
-  ])
-  const request = { ...ask('go', tools), messages: [user(text('go')), ...rounds.flat()] } as MessagesRequest
-  expect(await play(file).sample(request, call())).toHaveProperty('events')
 })

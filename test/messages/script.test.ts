@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { UpstreamError } from '../../src/messages/upstream/http.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
-import { assistant, deferred, reference, result, text, tool, use, user } from '../oracle/requests.ts'
+import { assistant, reference, result, text, tool, use, user } from '../oracle/requests.ts'
 import {
   always,
   answered,
@@ -45,16 +45,6 @@ describe('rules', () => {
     const reminder = text('<system-reminder>\nhello Bob\n</system-reminder>')
     expect(await reply([reminder, text('hello Ann')])).toEqual([`Hello yourself, Ann.\n${OFFLINE_NOTE}`])
     expect(await reply([reminder])).toEqual([`What?\n${OFFLINE_NOTE}`])
-  })
-
-  test('calls that somebody else made for the turn silence nothing', async () => {
-    const request = {
-      ...ask('hello Ann', [read]),
-      messages: [user(text('hello Ann')), assistant(use('a', 'Read')), user(result('a'))],
-    }
-    expect(lines((await messageFrom(greeter, request)).content)).toEqual([
-      `Hello yourself, Ann.\n${OFFLINE_NOTE}`,
-    ])
   })
 
   test('an input that is a text becomes JSON, or the call is not made', async () => {
@@ -105,27 +95,6 @@ describe('steps', () => {
       ['Then.', 'Read {"path":"<a.txt>"}'],
       [`Got <<a.txt>>.\n${OFFLINE_NOTE}`],
     ])
-  })
-
-  test('calls go out together', async () => {
-    const upstream = play(always({ calls: [{ call: 'Read' }, { call: 'Write' }] }, { say: '{{result}}' }))
-    expect(await talk(upstream, ask('go', [read, tool('Write')]))).toEqual([
-      ['Read {}', 'Write {}'],
-      [`Read ran\nWrite ran\n${OFFLINE_NOTE}`],
-    ])
-  })
-
-  test('a second turn starts anew, and knows the result of the first', async () => {
-    const upstream = play({
-      rules: [{ when: 'again', do: [{ say: 'Still {{result}}.' }] }, { do: [{ call: 'Read' }] }],
-    })
-    const first = ask('go', [read])
-    const { content } = await messageFrom(upstream, first)
-    const second = answered(first, content as [], () => 'this')
-    const end = await messageFrom(upstream, second)
-    const messages = [...second.messages, { role: 'assistant', content: end.content }, user(text('again'))]
-    const reply = await messageFrom(upstream, { ...second, messages })
-    expect(lines(reply.content)).toEqual([`Still this.\n${OFFLINE_NOTE}`])
   })
 
   test('a template that stands for nothing leaves no empty block, which the API would refuse', async () => {
@@ -236,15 +205,6 @@ describe('stream', () => {
     ])
   })
 
-  test('a long text is cut into few pieces and stays whole', async () => {
-    const long = `${'word, '.repeat(5000)}end 👍🏽`
-    const events = await eventsFrom(play(always({ say: '{{user}}' })), ask(long))
-    expect(events.length).toBeLessThan(80)
-    expect(lines((await messageFrom(play(always({ say: '{{user}}' })), ask(long))).content)).toEqual([
-      `${long}\n${OFFLINE_NOTE}`,
-    ])
-  })
-
   test('it waits between events, and ends when the client goes away', async () => {
     const leaving = new AbortController()
     const upstream = play({ ...always({ say: 'one two' }), delay: 60_000 })
@@ -280,38 +240,6 @@ describe('as the API', () => {
     expect(seen).toMatchObject([{ request, action: 'refuses the request', refused: fault }])
   })
 
-  test('says what it saw and did', async () => {
-    const { seen, onRequest } = recorder()
-    await talk(play(always({ call: 'Read' }), { onRequest }), ask('go', [read, deferred('Later')]))
-    expect(seen.map(({ visible, action }) => [visible, action])).toEqual([
-      [['Read'], 'calls Read'],
-      [['Read'], 'says its piece (end_turn)'],
-    ])
-    expect(seen[0]?.segments.map(({ kind }) => kind)).toEqual(['tools', 'tools', 'user'])
-  })
-
-  test('an old API takes nothing newer than itself, and names no caller', async () => {
-    const upstream = play({ ...always({ call: 'Read' }), api: 'old' })
-    const newer = await upstream.sample(ask('go', [read, deferred('Later')]), call())
-    expect(newer).toMatchObject({ refused: { body: expect.stringContaining('defer_loading: Extra inputs') } })
-    const beta = await upstream.sample(
-      ask('go', [read]),
-      call({ 'anthropic-beta': 'files-api-2025-04-14, new-2026-01-01' }),
-    )
-    expect(beta).toMatchObject({ refused: { body: expect.stringContaining('`new-2026-01-01`') } })
-    expect(await talk(upstream, ask('go', [read]))).toEqual([['Read {}'], [OFFLINE_NOTE]])
-  })
-
-  test('betas of the client count', async () => {
-    const addition = { type: 'tool_addition', tool: { type: 'tool_reference', name: 'Later' } }
-    const messages = [user(text('go')), { role: 'system', content: [addition] }]
-    const request = { ...ask('go', [read, deferred('Later')]), messages }
-    const upstream = play(always({ call: 'Later' }))
-    expect(await upstream.sample(request, call())).toHaveProperty('refused')
-    const headers = { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01' }
-    expect(await upstream.sample(request, call(headers))).toHaveProperty('events')
-  })
-
   test('wire 44: bound thinking is taken back unchanged and refused elsewhere', async () => {
     const upstream = play({
       ...always({ think: 'Hm.' }, { call: 'Read' }, { think: 'So.' }),
@@ -325,32 +253,5 @@ describe('as the API', () => {
     expect(elsewhere).toMatchObject({
       refused: { body: expect.stringContaining('bound to a different conversation') },
     })
-  })
-
-  test('wire 31: deferred tools count nothing until they are loaded', async () => {
-    const upstream = play(always({ say: 'hi' }))
-    const count = async (...tools: object[]) => {
-      const answer = await upstream.countTokens(ask('go', [read, ...(tools as [])]), call())
-      return JSON.parse(answer?.body ?? '').input_tokens
-    }
-    expect(await count(deferred('A'), deferred('B'))).toBe(await count(deferred('A')))
-    expect(await count(tool('A'))).toBeGreaterThan(await count())
-  })
-
-  test('models are those of the script', async () => {
-    const { status, body } = await play({ ...always({ say: 'hi' }), model: ['a', 'b'] }).models(call())
-    expect(status).toBe(200)
-    expect(JSON.parse(body)).toMatchObject({
-      data: [{ id: 'a' }, { id: 'b' }],
-      has_more: false,
-      last_id: 'b',
-    })
-  })
-
-  test('the wire fits the API that is played, unless one is asked for', () => {
-    const script = always({ say: 'hi' })
-    expect(play(script).wireFor('any').wire).toBe('native')
-    expect(play({ ...script, api: 'old' }).wireFor('any').wire).toBe('append')
-    expect(play(script, { wire: 'bridge' }).wireFor('any').wire).toBe('bridge')
   })
 })
