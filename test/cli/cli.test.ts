@@ -23,11 +23,6 @@ const tools = file('tools.jsonl', [
   'not json',
   { description: 'no name' },
 ])
-const queries = file('queries.jsonl', [
-  { id: 'a', query: 'slack message', gold: ['send_message'], kind: 'short' },
-  { id: 'b', query: 'open an issue', gold: ['create_issue'], kind: 'long' },
-])
-
 async function cli(...words: string[]) {
   const out: string[] = []
   const told: string[] = []
@@ -38,17 +33,6 @@ async function cli(...words: string[]) {
 }
 
 describe('toolshelf search', () => {
-  it('prints hits as JSON, and reports broken lines with file and line', async () => {
-    const { code, out, told } = await cli('search', 'slack', 'send', '--catalog', tools, '--json')
-    expect(code).toBe(0)
-    expect(JSON.parse(out).hits[0]).toMatchObject({
-      name: expect.stringContaining('send_message'),
-      score: expect.any(Number),
-    })
-    expect(told).toContain('tools.jsonl:3: it is not JSON; the line is skipped.')
-    expect(told).toContain('tools.jsonl:4: a tool needs a "name"; the line is skipped.')
-  })
-
   it('names in an error cannot control the terminal', async () => {
     const { code, told } = await cli('search', 'x', '--catalog', '/no/such\u001b[2Jfile.jsonl')
     expect(code).toBe(1)
@@ -72,18 +56,6 @@ describe('toolshelf search', () => {
       expect(code).toBe(2)
       expect(told).not.toContain('\u001b')
     }
-  })
-
-  it('shows how a query in another language was translated', async () => {
-    const { out } = await cli('search', 'eine E-Mail schicken', '--catalog', tools, '--explain')
-    expect(out).toMatch(/^Translated from de: .*schicken → send/)
-  })
-
-  it('says of a word that it matched as a synonym', async () => {
-    const { out } = await cli('search', 'add issue', '--catalog', tools, '--explain')
-    expect(out.replace(/\s+/g, ' ')).toMatch(
-      /create_issue .*issue in name.*; add in name as its synonym create\b/,
-    )
   })
 
   it('says where the servers of a client’s file went that starts Toolshelf alone', async () => {
@@ -131,28 +103,10 @@ describe('toolshelf search', () => {
 })
 
 describe('toolshelf search --eval', () => {
-  it('prints fractions per ranker and kind as JSON', async () => {
-    const { code, out } = await cli(
-      ...['search', '--eval', queries, '--catalog', tools],
-      ...['--ranker', 'hybrid', '--ranker', 'classic'],
-      '--json',
-    )
-    expect(code).toBe(0)
-    const { rankers } = JSON.parse(out)
-    expect(rankers.hybrid).toMatchObject({ n: 2, r1: 1, r3: 1, r5: 1, r10: 1, ndcg10: 1, mrr10: 1, all5: 1 })
-    expect(Object.keys(rankers.classic.kinds)).toEqual(['short', 'long'])
-  })
-
   it('a gold that is not in the catalogue is an error', async () => {
     const wrong = file('wrong.jsonl', [{ id: 'c', query: 'x', gold: ['nobody'] }])
     const { code, told } = await cli('search', '--eval', wrong, '--catalog', tools)
     expect(code).toBe(1)
     expect(told).toContain('nobody')
-  })
-
-  it('prints a table for people', async () => {
-    const { out } = await cli('search', '--eval', queries, '--catalog', tools)
-    expect(out).toMatch(/ranker +kind +n +R1/)
-    expect(out).toContain('95 % bootstrap interval')
   })
 })

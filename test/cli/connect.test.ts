@@ -162,15 +162,6 @@ describe('toolshelf connect', () => {
     expect((await run(['--yes'])).started).toEqual([])
   })
 
-  it('a second time adds nothing', async () => {
-    someClients()
-    await run(['--yes'])
-    const before = readFileSync(own, 'utf8')
-    const { printed } = await run(['--yes'])
-    expect(printed).toContain('nothing new')
-    expect(readFileSync(own, 'utf8')).toBe(before)
-  })
-
   it('adds to a file without losing anything of it, and through a link', async () => {
     const real = write(
       'dotfiles/mine.json',
@@ -316,32 +307,6 @@ describe('toolshelf connect', () => {
     })
     expect(JSON.parse((await run(['--json', '--yes'])).printed).isWritten).toBe(true)
     expect(existsSync(own)).toBe(true)
-  })
-
-  it('takes several files, and reports one that is missing or broken', async () => {
-    const good = write('good.json', { mcpServers: { a: { command: 'x' } } })
-    const broken = write('broken.json', '{')
-    const { code, printed, told } = await run(
-      [broken, 'missing.json', good].flatMap((file) => ['--from', file]),
-    )
-    expect(code).toBe(0)
-    expect(printed).toMatch(/^a /m)
-    expect(told).toContain('line 1, column 2')
-    expect(told).toContain(`${join(root, 'project/missing.json')}: no such file.`)
-    expect((await run(['--from', broken])).code).toBe(1)
-  })
-
-  it('fails if the only file it finds is broken', async () => {
-    write('home/.cursor/mcp.json', '{')
-    const { code, printed, told } = await run([])
-    expect({ code, printed }).toEqual({ code: 1, printed: expect.stringContaining('see the problems above') })
-    expect(told).toContain('line 1, column 2')
-  })
-
-  it('does not fail if there is nothing to import', async () => {
-    expect((await run([])).code).toBe(0)
-    write('home/.cursor/mcp.json', { mcpServers: {} })
-    expect((await run([])).code).toBe(0)
   })
 
   it('names of servers cannot steer the terminal', async () => {

@@ -164,13 +164,6 @@ describe('toolshelf run', () => {
     })
   })
 
-  it('exit code 2 where the call is wrong', async () => {
-    expect(await ran()).toMatchObject({ code: 2, told: expect.stringContaining('no prompt; pass it') })
-    expect(await ran('x', '--window', 'big')).toMatchObject({ code: 2 })
-    expect(await ran('x', '--jsn')).toMatchObject({ code: 2, told: expect.stringContaining('--json') })
-    expect(await ran('x', '--json', '--stream-json')).toMatchObject({ code: 2 })
-  })
-
   it('reports repeated retries once', async () => {
     const { code, out, told } = await ran('busy')
     expect(out).toContain('Now.')
@@ -246,13 +239,6 @@ describe('toolshelf run', () => {
     expect(named.out).toContain('I heard: say\n\npiped words')
   })
 
-  it('an empty pipe is not a prompt, and is not needed beside words', async () => {
-    const empty = await ranIn(newPlace(), ['-'], { piped: ' \n' })
-    expect(empty).toMatchObject({ code: 2, told: expect.stringContaining('the prompt is empty') })
-    const words = await ranIn(newPlace(), ['hello'], { piped: '' })
-    expect(words).toMatchObject({ code: 0, told: '' })
-  })
-
   it('takes words that begin with a dash behind "--", and says so', async () => {
     expect((await ran('--', '--what is it?')).out).toContain('I heard: --what is it?')
     const { code, told } = await ran('-5 degrees')
@@ -267,18 +253,6 @@ describe('toolshelf run', () => {
       code: 0,
       out: expect.stringMatching(/^Good morning\.\n/),
       told: '',
-    })
-  })
-
-  it('resumes the last session', async () => {
-    const place = newPlace()
-    await ranIn(place, ['hello'])
-    const { out } = await ranIn(place, ['again', '--resume', 'last', '--json'])
-    expect(JSON.parse(out)).toMatchObject({ reason: 'done' })
-    const none = await ran('again', '--resume', 'last')
-    expect(none).toMatchObject({
-      code: 1,
-      told: expect.stringContaining('no session found in'),
     })
   })
 
@@ -353,12 +327,6 @@ describe('toolshelf run', () => {
 })
 
 describe('the folder and the configuration of toolshelf run', () => {
-  it('a configuration that was named and gives no server is a reason to stop', async () => {
-    const { code, out, told } = await ranIn(newPlace(), ['hello', '--config', 'nowhere.json'])
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(told).toContain('no server can be started')
-  })
-
   it('the last session is that of the folder', async () => {
     const place = newPlace()
     await ranIn(place, ['hello'])

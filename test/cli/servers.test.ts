@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // `toolshelf add`, `list` and `remove` through their commands, with servers that really run.
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
@@ -41,38 +41,6 @@ function start(environment: { [name: string]: string } = {}) {
 }
 
 describe('toolshelf add', () => {
-  it('adds a command with variables, and a URL with headers', async () => {
-    const cli = start({ TOKEN: 't' })
-    const { printed, told } = await cli.add(
-      'github',
-      '-e',
-      'TOKEN',
-      '-e',
-      'A=b=c',
-      '--',
-      'npx',
-      '-y',
-      '@x/github',
-    )
-    expect(printed).toBe(`Added github (npx @x/github) to ${cli.own}.`)
-    expect(told).toMatch(/^Your clients reach it through the gateway: \{.*"mcp".*\}$/)
-    const second = await cli.add(
-      'docs',
-      'https://docs.test/mcp',
-      '-H',
-      'Authorization: Bearer ${KEY}',
-      '-H',
-      'X-A:1',
-    )
-    expect(second.told).not.toContain('gateway')
-    expect(cli.servers()).toEqual({
-      github: { command: 'npx', args: ['-y', '@x/github'], env: { TOKEN: '${TOKEN}', A: 'b=c' } },
-      docs: { url: 'https://docs.test/mcp', headers: { Authorization: 'Bearer ${KEY}', 'X-A': '1' } },
-    })
-    expect(statSync(cli.own).mode & 0o777).toBe(0o600)
-    expect(existsSync(`${cli.own}.lock`)).toBe(false)
-  })
-
   it('a path stays right from every folder, and comments stay', async () => {
     const cli = start()
     cli.write('{\r\n  // mine\r\n  "mcpServers": { "a": { "command": "x" } } // end\r\n}\r\n')
@@ -117,19 +85,6 @@ describe('toolshelf list', () => {
     waiting: { command: 'x', env: { K: '${SOME_TOKEN}' } },
   }
 
-  it('shows state and tokens', async () => {
-    const cli = start({ PATH: process.env.PATH ?? '' })
-    cli.write(JSON.stringify({ mcpServers: servers }))
-    const { code, printed, told } = await cli.list('--timeout', '600')
-    expect(code).toBe(0)
-    expect(printed).toMatch(/^good +connected +\d+ +\d+ +node /m)
-    expect(printed).toMatch(/^bad +failed +program$/m)
-    expect(printed).toMatch(/^off +disabled/m)
-    expect(printed).toMatch(/^waiting +unset +SOME_TOKEN not set$/m)
-    expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
-    for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
-  })
-
   it('says whose texts contain hidden characters', async () => {
     const cli = start({ PATH: process.env.PATH ?? '' })
     const marks = { command: process.execPath, args: [scriptPath('hostile-marks'), 'stay'] }
@@ -156,15 +111,6 @@ describe('toolshelf list', () => {
     const { code, printed } = await cli.list('--timeout', '1')
     expect(code).toBe(1)
     expect(printed).toMatch(/^silent +failed/m)
-  })
-
-  it('fails if none of the servers that it starts connects', async () => {
-    const cli = start()
-    cli.write(JSON.stringify({ mcpServers: { bad: servers.bad, off: servers.off } }))
-    expect((await cli.list()).code).toBe(1)
-    expect((await cli.list('--offline')).code).toBe(0)
-    cli.write(JSON.stringify({ mcpServers: { off: servers.off, waiting: servers.waiting } }))
-    expect((await cli.list()).code).toBe(0)
   })
 
   it('tells servers apart that run the same program', async () => {

@@ -19,7 +19,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readInput, type Terminal } from '../../src/cli/command.ts'
-import { openProject, trustStore } from '../../src/cli/trust/open.ts'
+import { openProject } from '../../src/cli/trust/open.ts'
 import { readProject } from '../../src/cli/trust/project.ts'
 import { createTrust } from '../../src/cli/trust.ts'
 import { readConfig } from '../../src/mcp/config/config.ts'
@@ -551,31 +551,6 @@ async function trustCommand(machine: LocalMachine, words: readonly string[], ans
 }
 
 describe('toolshelf trust', () => {
-  it('asks, shows, lists and forgets', async () => {
-    const { place, machine, open } = scene()
-    place.file('.mcp.json', server('program'))
-    const folder = realpathSync(place.folder)
-    expect((await trustCommand(machine, ['list'])).out).toBe('No folder is trusted.')
-    expect((await trustCommand(machine, ['show'])).out).toMatch(
-      /"command": "program"\n.*is not trusted: 1 server\./s,
-    )
-    expect((await trustCommand(machine, [], 'y')).out).toContain(`${folder} is trusted: 1 server.`)
-    expect((await trustCommand(machine, ['list'])).out).toMatch(
-      /^trusted \d{4}-\d\d-\d\d {2}.*\(\.mcp\.json\)$/,
-    )
-    expect((await trustCommand(machine, ['forget'])).out).toContain('Forgotten.')
-    expect((await open()).configs).toEqual([])
-  })
-
-  it('--yes trusts where nobody can be asked; without it nothing is trusted', async () => {
-    const { place, machine, open } = scene()
-    place.file('.mcp.json', server('program'))
-    await expect(trustCommand(machine, [])).rejects.toThrow('add --yes')
-    expect((await open()).configs).toEqual([])
-    expect((await trustCommand(machine, ['--yes'])).out).toContain('"command": "program"')
-    expect((await open()).configs).toHaveLength(1)
-  })
-
   it('--yes --json decides and prints the decision', async () => {
     const { place, machine, open } = scene()
     place.file('.mcp.json', server('program'))
@@ -593,22 +568,5 @@ describe('toolshelf trust', () => {
       'no server "typo" and no decision about the folder',
     )
     await expect(trustCommand(machine, ['forget', 'typo'])).rejects.toThrow('toolshelf trust list')
-  })
-
-  it('--json lists all of it', async () => {
-    const { place, machine } = scene()
-    place.file('.mcp.json', server('program'))
-    const { items, isTrusted } = JSON.parse((await trustCommand(machine, ['show', '--json'])).out)
-    expect({ items, isTrusted }).toMatchObject({
-      isTrusted: false,
-      items: [{ kind: 'server', title: 'one', file: '.mcp.json', text: '"command": "program"' }],
-    })
-    const { folders } = JSON.parse((await trustCommand(machine, ['list', '--json'])).out)
-    expect(folders).toEqual([])
-    expect(await trustStore(machine, () => {}).list()).toEqual([])
-  })
-
-  it('takes any other word for the name of a server', async () => {
-    await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('no known server "nonsense"')
   })
 })

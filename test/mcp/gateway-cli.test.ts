@@ -191,20 +191,6 @@ describe('what it refuses', () => {
     expect(code).toBe(1)
     expect(told).toContain('TOOLSHELF_KEY')
   })
-
-  it.each([
-    [['--mode', 'fast'], 'use one of auto, list, bridge'],
-    [['--port', '70000'], 'use a number from 0 to 65535'],
-    [['--port', '3000'], '--port requires --http'],
-    [['--address', '0.0.0.0'], '--address requires --http'],
-    [['--allow', 'example.com'], '--allow requires --http'],
-    [['--speed', '9'], '--speed'],
-  ])('%j: exit code 2 and the usage', async (words, message) => {
-    const { code, told } = await refused(at(), ...words)
-    expect(code).toBe(2)
-    expect(told).toContain(message)
-    expect(told).toContain('Usage: toolshelf mcp')
-  })
 })
 
 describe('without servers', () => {

@@ -4,8 +4,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { isTelemetryOn } from '../../src/cli/audit.ts'
-import { textOf } from '../mcp/support/gateway.ts'
-import { startMcpHere } from '../mcp/support/mcp-here.ts'
 import { until } from '../mcp/support/processes.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -62,21 +60,6 @@ it('run: one root per turn, its samplings, searches and calls below it; servers 
   expect(receiver.metrics.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['gen_ai.client.operation.duration', 'gen_ai.execute_tool.duration']),
   )
-})
-
-it('mcp: a call below the span of its client, and the server below the call', async () => {
-  const receiver = await openReceiver()
-  const place = newPlace(environment(receiver.url))
-  const { client, search, close } = await startMcpHere(place, ['--config', echoIn(place)])
-  await search('select:echo__meta')
-  const seen = textOf(
-    (await client.callTool({ name: 'echo__meta', arguments: {}, _meta: { traceparent } })) as Loose,
-  )
-  expect(await close()).toBe(0)
-  expect(receiver.wrong).toEqual([])
-  const { spanId, ...span } = byName(receiver.spans, 'tools/call echo__meta')
-  expect(span).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, kind: 2 })
-  expect(JSON.parse(seen).traceparent).toBe(`00-${TRACE}-${spanId}-01`)
 })
 
 it('serve: a request below the span of its client, its sampling below it', async () => {

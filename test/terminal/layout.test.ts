@@ -1,7 +1,6 @@
 // Text on a screen: widths, rows, bars, tables, numbers, and what strangers wrote.
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
-  colour,
   columnsOf,
   count,
   counted,
@@ -24,7 +23,6 @@ import {
   harmless,
   lastRows,
   rowsOf,
-  table,
   usable,
   visible,
   widthOf,
@@ -135,50 +133,6 @@ describe('rows', () => {
   })
 })
 
-describe('a table', () => {
-  it('has columns as wide as their cells, numbers to the right', () => {
-    expect(
-      table(
-        ['name', 'n', 'share'],
-        [
-          ['a', 5, '1.5 %'],
-          ['日本語', 1000, '-'],
-        ],
-      ),
-    ).toBe(
-      ['name       n  share', '──────  ────  ─────', 'a          5  1.5 %', '日本語  1000      -'].join('\n'),
-    )
-    expect(table(['n'], [])).toBe('n\n─')
-    expect(
-      table(
-        ['n', 'x'],
-        [
-          ['1', 'a'],
-          ['b', ''],
-        ],
-      ),
-    ).toBe('n  x\n─  ─\n1  a\nb')
-  })
-
-  it('keeps numbers to the right beside an empty cell', () => {
-    const rows = [
-      ['a', '9', 'x'],
-      ['b', '', 'y'],
-      ['c', '1,200', 'z'],
-    ]
-    expect(table(['s', 'n', 'runs'], rows)).toBe(
-      ['s      n  runs', '─  ─────  ────', 'a      9  x', 'b         y', 'c  1,200  z'].join('\n'),
-    )
-  })
-
-  it('is cut in its widest columns', () => {
-    expect(table(['a', 'b'], [['x'.repeat(9), 'y'.repeat(5)]], 12)).toBe(
-      'a      b\n─────  ─────\nxxxx…  yyyyy',
-    )
-    expect(table(['a', 'b'], [['x'.repeat(9), 'y'.repeat(5)]], 16)).toContain('xxxxxxxxx  yyyyy')
-  })
-})
-
 describe('numbers and texts', () => {
   it('are written for people', () => {
     expect([count(1234567), counted(1, 'tool'), counted(2000, 'tool'), counted(0, 'tool')]).toEqual([
@@ -207,17 +161,5 @@ describe('numbers and texts', () => {
     expect(printable('a\tb\nc\u0007\u200b')).toBe('a\tb\nc??')
     expect(harmless('\u001b[31ma\r\nb\tc\u0007\u202e\u200bd')).toBe('a\nb    c??\u200bd')
     expect(visible('a\u200b\u001b\u2028\tb\n')).toBe('a\\u{200b}\\u{1b}\\u{2028}    b\n')
-  })
-
-  it('have no colour with NO_COLOR', () => {
-    const before = process.env.NO_COLOR
-    onTestFinished(() => {
-      if (before === undefined) delete process.env.NO_COLOR
-      else process.env.NO_COLOR = before
-    })
-    process.env.NO_COLOR = '1'
-    expect(colour('red')).toBeUndefined()
-    process.env.NO_COLOR = ''
-    expect(colour('red')).toBe('red')
   })
 })
