@@ -1,5 +1,5 @@
 // Asks its client during a call: the tool `ask` sends { method, params } and gives the client's whole answer as text;
-// `ask_many` sends a hundred at once; `ask_and_leave` asks, answers the call and never hears the rest.
+// `ask_many` sends a hundred at once.
 import { run, text, tool } from './wire.mjs'
 
 export function server(_, { ask }) {
@@ -7,10 +7,6 @@ export function server(_, { ask }) {
     ask: async ({ method, params }) => text(JSON.stringify(await ask(method, params))),
     ask_many: async ({ method, params }) =>
       text((await Promise.all(Array.from({ length: 100 }, () => ask(method, params)))).length),
-    ask_and_leave({ method, params }) {
-      ask(method, params)
-      return text('left')
-    },
   }
 
   return {

@@ -9,7 +9,7 @@ export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
 /** Long enough for a busy machine: whatever ends earlier than its test has not merely waited. */
 const PATIENCE = 60_000
 
-/** `local('bad', 'lists growing')`: the server lists.mjs with the argument `growing`. */
+/** `local('bad', 'crash start')`: the server crash with the argument `start`. */
 export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {
   const [file = '', ...args] = script.split(' ')
   const program = [process.execPath, scriptPath(file), ...args]
@@ -24,7 +24,7 @@ export function httpServer(name: string, url: string, { env: _, ...given }: Give
 }
 
 /** Servers whose processes are shells: those start in a few milliseconds. */
-const IN_SHELL = ['crash', 'hang', 'garbled', 'stubborn', 'discover']
+const IN_SHELL = ['crash', 'hang', 'garbled', 'stubborn']
 const badPath = fileURLToPath(new URL('../servers/bad.sh', import.meta.url))
 
 export function scriptPath(file: string): string {

@@ -1,13 +1,12 @@
-// Models behind OpenAI's two APIs that want to call one tool: they search for it, call it, and repeat its result. Their
-// servers refuse every field and item that the API does not know.
+// A model behind the Responses API that wants to call one tool: it searches for it, calls it, and repeats its result. Its
+// server refuses every field and item that the API does not know.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { type Fields, fieldsOf, listOf } from '../../../src/lib/json.ts'
-import { type ChatAnswer, chunk, completion, serveChat } from './chat-server.ts'
 
-export type Model = { readonly url: URL; readonly bodies: Fields[] }
+type Model = { readonly url: URL; readonly bodies: Fields[] }
 
 /** What a model sees at one point: its tools by name, and the results since the user spoke. */
 type Sight = {
@@ -31,42 +30,6 @@ function decide(target: string, { tools, results, query }: Sight): Deed {
   const search = SEARCHES.find((name) => tools.includes(name))
   if (!search || results.length >= MAX_RESULTS) return { say: `I cannot see ${target}.` }
   return { search, input: { [search.endsWith('regex') ? 'pattern' : 'query']: query } }
-}
-
-/** A Chat Completions model on loopback. */
-export async function startChat(target: string, query = target): Promise<Model> {
-  const bodies: Fields[] = []
-  const { url } = await serveChat(({ method, body }) => {
-    if (method === 'GET') return { body: { object: 'list', data: [{ id: 'small-1', object: 'model' }] } }
-    bodies.push(body)
-    const messages = listOf(body.messages).map(fieldsOf)
-    const asked = messages.findLastIndex(({ role }) => role === 'user')
-    const results = messages.slice(asked).filter(({ role }) => role === 'tool')
-    const deed = decide(target, {
-      tools: listOf(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function).name),
-      results: results.map(({ content }) => String(content)),
-      query,
-    })
-    return chatAnswer(deed, body.stream === true, bodies.length)
-  })
-  return { url, bodies }
-}
-
-function chatAnswer(deed: Deed, isStream: boolean, number: number): ChatAnswer {
-  const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
-  if ('say' in deed)
-    return isStream
-      ? { data: [chunk({ role: 'assistant', content: deed.say }), { ...chunk({}, 'stop'), usage }, '[DONE]'] }
-      : { body: completion({ content: deed.say }, 'stop', usage) }
-  const name = 'call' in deed ? deed.call : deed.search
-  const call = {
-    id: `call_${number}`,
-    type: 'function',
-    function: { name, arguments: JSON.stringify(deed.input) },
-  }
-  if (!isStream) return { body: completion({ content: null, tool_calls: [call] }, 'tool_calls', usage) }
-  const delta = { role: 'assistant', tool_calls: [{ index: 0, ...call }] }
-  return { data: [chunk(delta), { ...chunk({}, 'tool_calls'), usage }, '[DONE]'] }
 }
 
 const KNOWN: { readonly [type: string]: readonly string[] } = {
@@ -105,14 +68,6 @@ function faultOf(body: Fields): string | undefined {
   return alone === undefined ? undefined : `no call or no output for ${alone}`
 }
 
-/** Reasoning items of a request, and the item that follows each. */
-export const reasoningIn = ({ input }: Fields): string[] => {
-  const items = listOf(input).map(fieldsOf)
-  return items.flatMap(({ type, encrypted_content: content }, index) =>
-    type === 'reasoning' ? [`${content} ${items[index + 1]?.type}`] : [],
-  )
-}
-
 /** Models of the fourth generation neither reason nor search. */
 function reasoningFault(body: Fields): string | undefined {
   if (!/^gpt-4/.test(String(body.model))) return undefined
@@ -120,15 +75,8 @@ function reasoningFault(body: Fields): string | undefined {
   return body.include ? 'Encrypted content is not supported with this model.' : undefined
 }
 
-/**
- * A Responses model on loopback, with `tool_search` unless it is of the fourth generation. One that thinks gives a
- * reasoning item in front of every other.
- */
-export async function startResponses(
-  target: string,
-  query = target,
-  { thinks = false }: { thinks?: boolean } = {},
-): Promise<Model> {
+/** A Responses model on loopback, with `tool_search` unless it is of the fourth generation. */
+export async function startResponses(target: string, query = target): Promise<Model> {
   const bodies: Fields[] = []
   const server = createServer(async (incoming, outgoing) => {
     const json = await text(incoming)
@@ -142,9 +90,7 @@ export async function startResponses(
     bodies.push(body)
     const fault = faultOf(body) ?? reasoningFault(body)
     if (fault) return send(400, { error: { message: fault, type: 'invalid_request_error' } })
-    const said = responseTo(body, target, query, bodies.length)
-    const thought = reasoningItem(bodies.length)
-    const response = thinks ? { ...said, output: [thought, ...said.output] } : said
+    const response = responseTo(body, target, query, bodies.length)
     if (body.stream !== true) return send(200, response)
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const event of eventsOf(response))
@@ -179,11 +125,6 @@ function responseTo(
     output: [itemOf(deed, number)],
     usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
   }
-}
-
-function reasoningItem(number: number): Fields {
-  const summary = [{ type: 'summary_text', text: `summary ${number}` }]
-  return { type: 'reasoning', id: `rs_${number}`, summary, encrypted_content: `enc_${number}` }
 }
 
 function itemOf(deed: Deed, number: number): Fields {
