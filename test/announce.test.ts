@@ -162,41 +162,6 @@ describe.each(hosts)('a host that %s', (_, carry) => {
 })
 
 describe('A2 delta', () => {
-  it('A2 is the default, one message appended behind the newest one', async () => {
-    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user('hello')
-    const { request, history: messages }: Loose = await talk.prepare()
-    expect(request.messages).toHaveLength(2)
-    expect(request.messages[0]).toEqual({ role: 'user', content: 'hello' })
-    expect(deltasIn(messages)).toEqual([messages[1]])
-    expect(messages[1].content).toContain('now available')
-    expect(messages[1].content).not.toContain('no longer available')
-  })
-
-  it('A2 says nothing when nothing changed, a repeated request included', async () => {
-    const talk = new Talk(quietShelf({ tools: [read, send] })).user()
-    const first = await talk.prepare()
-    const again = await talk.prepare()
-    expect(again.request).toEqual(first.request)
-    talk.assistant().user()
-    expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
-  })
-
-  it('A2 compares with all deltas of the history, so it announces a name again that came back', async () => {
-    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
-    await talk.prepare()
-    talk.shelf.remove(SEND)
-    talk.assistant().user()
-    await talk.prepare()
-    talk.shelf.add(send)
-    talk.assistant().user()
-    const { history: messages } = await talk.prepare()
-    expect(deltasIn(messages).map(({ addedNames, removedNames }) => [addedNames, removedNames])).toEqual([
-      [[ISSUE, SEND], []],
-      [[], [SEND]],
-      [[SEND], []],
-    ])
-  })
-
   it('A2 does not report a tool as gone that became non-deferred', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
     await talk.prepare()
@@ -233,22 +198,6 @@ describe('A2 delta', () => {
       SEND,
       ISSUE,
     ])
-  })
-
-  it('A9 announces all deferred tools, loaded ones too', async () => {
-    const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
-    const call = talk.call('ToolSearch', { query: `select:${SEND}` })
-    talk.assistant([call]).user([
-      {
-        type: 'tool_result',
-        tool_use_id: call.id,
-        content: [{ type: 'tool_reference', tool_name: SEND }],
-      },
-    ])
-    const prepared = await talk.prepare()
-    expect(prepared.loaded).toEqual([SEND])
-    expect(lastDelta(prepared).addedNames).toEqual([ISSUE, SEND])
-    expect(lastDelta(prepared).content.split('\n')).toEqual(expect.arrayContaining([ISSUE, SEND]))
   })
 
   it('A8 is a persisted record, rendered for the model inside <system-reminder> without its fields', async () => {
@@ -311,16 +260,6 @@ describe('A4 where a delta was made', () => {
     ])
   })
 
-  it('A4 a gate that opens late makes the first delta late, which is not a fault', async () => {
-    const { events, trace } = heard()
-    const talk = new Talk(quietShelf({ tools: [read], trace })).user()
-    await talk.prepare()
-    talk.shelf.add(send)
-    talk.assistant().user()
-    await talk.prepare()
-    expect(events).toMatchObject([{ announcedBefore: 0, origin: 'main', fault: false }])
-  })
-
   it.each([0, 2])('A4 the first after a compaction that kept %i messages is no fault', async (keep) => {
     const { events, trace } = heard()
     const talk = new Talk(quietShelf({ tools: [read, send, issue], trace })).user()
@@ -336,18 +275,6 @@ describe('A4 where a delta was made', () => {
       origin: 'compacted',
     })
     expect(events.at(-1)).toMatchObject({ announcedBefore: 0, origin: 'compacted', fault: false })
-  })
-
-  it('A4 a conversation taken up again says so', async () => {
-    const first = new Talk(quietShelf({ tools: [read, send] })).user()
-    const { history: messages, state } = await first.prepare()
-    const stored = JSON.parse(JSON.stringify({ messages, state }))
-    const { events, trace } = heard()
-    const talk = new Talk(quietShelf({ tools: [read, send, issue], state: stored.state, trace }))
-    talk.messages = stored.messages
-    talk.assistant().user()
-    expect(lastDelta(await talk.prepare())).toMatchObject({ announcedBefore: 1, origin: 'resumed' })
-    expect(events).toMatchObject([{ announcedBefore: 1, origin: 'resumed', fault: false }])
   })
 })
 

@@ -176,67 +176,6 @@ describe('Q9 fields of a definition', () => {
   })
 })
 
-describe('hidden characters', () => {
-  const TAG = '\u{E0041}'
-  it.each<[string, object, object]>([
-    ['prose', { title: `a${TAG}b` }, { title: 'ab' }],
-    ['values', { enum: ['a', `b${TAG}`] }, { enum: ['a', 'b'] }],
-    ['names', { 'x-note': { [`k${TAG}`]: 1 } }, { 'x-note': { k: 1 } }],
-  ])('in %s are removed, and the user is warned', (_, given, sent) => {
-    const warnings: string[] = []
-    const schema = { type: 'object', properties: { p: given } }
-    const { definition } = built({ input_schema: schema }, { warn: (message) => warnings.push(message) })
-    expect(definition.input_schema).toEqual({ type: 'object', properties: { p: sent } })
-    expect(warnings).toEqual([
-      expect.stringContaining('definitions of the server "s" contained hidden characters'),
-    ])
-  })
-
-  it('in the description too; one without any is sent as it is', () => {
-    const warnings: string[] = []
-    const warn = (message: string) => warnings.push(message)
-    expect(built({ description: 'plain' }, { warn }).definition.description).toBe('plain')
-    expect(warnings).toEqual([])
-    expect(built({ description: `a${TAG}b` }, { warn }).definition.description).toBe('ab')
-    expect(warnings).toHaveLength(1)
-  })
-})
-
-describe('names of arguments that the API does not take', () => {
-  it('are spelled anew, each once, with the own name in the description', () => {
-    const properties = {
-      'a b': { description: 'D' },
-      'a/b': {},
-      a_b: {},
-      '': true,
-      ['ü'.repeat(70)]: {},
-      ['long name'.repeat(9)]: {},
-      ['long_name'.repeat(9)]: {},
-    }
-    const { definition, names } = built({
-      input_schema: { type: 'object', properties, required: ['a b', 'a_b'] },
-      input_examples: [{ 'a/b': 1, a_b: 2 }, 5],
-    })
-    const sent = definition.input_schema.properties
-    expect(Object.keys(sent)).toEqual([
-      'a_b_2',
-      'a_b_3',
-      'a_b',
-      '_',
-      '__2',
-      'long_name'.repeat(9).slice(0, 64),
-      `${'long_name'.repeat(9).slice(0, 62)}_2`,
-    ])
-    expect(sent.a_b_2).toEqual({ description: '("a b") D' })
-    expect(sent.a_b_3).toEqual({ description: '("a/b")' })
-    expect(sent._).toBe(true)
-    expect(definition.input_schema.required).toEqual(['a_b_2', 'a_b'])
-    expect(definition.input_examples).toEqual([{ a_b_3: 1, a_b: 2 }, 5])
-    expect(names.get('a_b_3')).toBe('a/b')
-    expect(names.has('a_b')).toBe(false)
-  })
-})
-
 describe('S17 a definition that is too large', () => {
   const shortened = (schema: object, definitionLimit: number, description?: string): Loose =>
     built({ description, input_schema: { type: 'object', ...schema } }, { definitionLimit }).definition
@@ -249,14 +188,6 @@ describe('S17 a definition that is too large', () => {
         { type: 'string', title: 'y'.repeat(60) },
       ]),
     )
-
-  it('says so, and one that just fits is whole', () => {
-    const tool = { description: 'Does it.', input_schema: { type: 'object', properties: filler(40) } }
-    const { json } = built(tool)
-    expect(built({ ...tool }, { definitionLimit: json.length }).json).toBe(json)
-    const { definition } = built({ ...tool }, { definitionLimit: json.length - 1 })
-    expect(definition.description).toBe('[shortened: the schema is too large to be shown] Does it.')
-  })
 
   it('loses what would forbid more than the original, and long lists of values', () => {
     const values = Array.from({ length: 30 }, (_, index) => `value-${index}`)
@@ -316,26 +247,6 @@ describe('S17 a definition that is too large', () => {
       type: 'object',
       description: '[shortened: the schema is too large to be shown]',
     })
-  })
-
-  it('one of more members than are shown is open, and shows the required ones first', () => {
-    const { input_schema } = shortened(
-      { properties: filler(600), required: ['filler_599'], additionalProperties: false },
-      60_000,
-    )
-    const names = Object.keys(input_schema.properties)
-    expect([names.length, names[0], names[1], names.at(-1)]).toEqual([
-      500,
-      'filler_599',
-      'filler_0',
-      'filler_498',
-    ])
-    expect(input_schema).not.toHaveProperty('additionalProperties')
-    const some = shortened(
-      { properties: filler(500), additionalProperties: false, title: long },
-      51_280,
-    ).input_schema
-    expect([Object.keys(some.properties).length, some.additionalProperties]).toEqual([500, false])
   })
 })
 

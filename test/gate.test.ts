@@ -140,12 +140,6 @@ describe('G2 the definitive gate', () => {
     expect(asked).toBe(reason === 'below-threshold' ? 1 : 0)
   })
 
-  it('G2 nothing deferrable and no server pending is off', async () => {
-    expect((await decisionOf({ tools: [builtIn('Read')] })).reason).toBe('nothing-to-search')
-    const servers = { a: { state: 'failed' as const }, b: { state: 'disabled' as const } }
-    expect((await decisionOf({ tools: [], servers })).reason).toBe('nothing-to-search')
-  })
-
   it('G2 nothing deferrable but a server still pending is on', async () => {
     const talk = new Talk(
       quietShelf({ tools: [builtIn('Read')], servers: { slack: { state: 'pending' } } }),
@@ -154,11 +148,6 @@ describe('G2 the definitive gate', () => {
     expect(talk.sentTools).toContain('ToolSearch')
     talk.shelf.failed('slack', 'gone')
     expect((await talk.prepare()).decision.reason).toBe('nothing-to-search')
-  })
-
-  it('G2 only tools that the host hides are nothing to search', async () => {
-    const isHidden = ({ server }: { server?: string }) => server === 'slack'
-    expect((await decisionOf({ isHidden })).reason).toBe('nothing-to-search')
   })
 
   it('G2 the threshold is asked in auto only', async () => {
@@ -196,10 +185,6 @@ describe('G4 toward loading everything, never toward hiding silently', () => {
     expect(decision.error).toContain('no permissions file')
   })
 
-  it('G4 a missing search tool', async () => {
-    await expectEverything({ isHidden: ({ name }) => name === 'ToolSearch' }, 'no-search-tool')
-  })
-
   it('G4 a counter and an estimate that both fail', async () => {
     let written = 0
     const toJSON = () => (written++ === 0 ? { type: 'object' } : expect.fail('too late'))
@@ -218,15 +203,6 @@ describe('G4 toward loading everything, never toward hiding silently', () => {
     )
     await talk.user().prepare()
     expect(talk.sentTools).toContain('LSP')
-  })
-
-  it.each([
-    ['hosted', { provider: 'baseten', wire: 'hosted' }],
-    ['bm25 at Bedrock', { provider: 'bedrock', wire: 'hosted', hostedSearch: 'bm25' }],
-    ['additions', { provider: 'foundry', wire: 'addition' }],
-    ['additions by value', { provider: 'vertex', wire: 'addition', additions: 'value' }],
-  ] as [string, ShelfOptions][])('G4 a back-end without %s', async (_, options) => {
-    await expectEverything(options, 'provider')
   })
 
   it('G4 an unsupported model gets everything loaded, unless a row or the user names append or bridge', async () => {

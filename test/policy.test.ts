@@ -28,13 +28,6 @@ describe('D4 the search tool itself', () => {
     }
   })
 
-  it('D4 is not deferred under another name either', async () => {
-    const { request } = await talkWith([], { searchTool: 'FindTools', strategy: 'staged' }).prepare()
-    const search = request.tools.find(({ name }: Loose) => name === 'FindTools')
-    expect(search).toBeDefined()
-    expect(search).not.toHaveProperty('defer_loading')
-  })
-
   it('D4 a foreign tool of its name keeps its own prefixed name and is deferred like any other', async () => {
     const talk = talkWith([mcp('evil', 'ToolSearch')])
     await talk.prepare()
@@ -44,10 +37,6 @@ describe('D4 the search tool itself', () => {
     const { request } = await talk.prepare()
     const foreign = request.tools.find(({ name }: Loose) => name === 'mcp__evil__ToolSearch')
     expect(foreign).toHaveProperty('defer_loading', true)
-  })
-
-  it('D4 a foreign tool of its name follows the other rules', async () => {
-    expect(await sends([mcp('evil', 'ToolSearch', metaOf(true))])).toContain('mcp__evil__ToolSearch')
   })
 
   it('D4 identity, not name: a foreign tool whose full name is the search tool’s stays deferred', async () => {
@@ -93,16 +82,6 @@ describe('D1 a tool’s own alwaysLoad', () => {
       expect(warnings[0]).toContain('anthropic/alwaysLoad')
     },
   )
-
-  it('D1 a boolean in _meta gives no warning, and an odd one gives one however often the pool changes', () => {
-    const warnings: string[] = []
-    const notify = (message: string) => void warnings.push(message)
-    const shelf = quietShelf({ tools: [mcp('a', 'x', metaOf(true)), mcp('a', 'y', metaOf(false))], notify })
-    expect(warnings).toEqual([])
-    shelf.add(mcp('a', 'odd', metaOf('yes')))
-    shelf.add(mcp('a', 'z'))
-    expect(warnings).toHaveLength(1)
-  })
 })
 
 describe('D2 a server configured alwaysLoad', () => {
@@ -172,16 +151,6 @@ describe('D5 a critical channel', () => {
     await talk.prepare()
     expect(talk.sentTools).toContain('SendFile')
   })
-
-  it('D5 a mark that is not true leaves the tool to the other rules', async () => {
-    const tools = [
-      builtIn('Deferred', { critical: false, shouldDefer: true }),
-      builtIn('Loaded', { critical: () => false }),
-    ]
-    const names = await sends(tools)
-    expect(names).not.toContain('Deferred')
-    expect(names).toContain('Loaded')
-  })
 })
 
 describe('D6 a built-in that is still starting', () => {
@@ -191,16 +160,6 @@ describe('D6 a built-in that is still starting', () => {
     await talk.prepare()
     expect(talk.sentTools).not.toContain('LSP')
     isStarting = false
-    await talk.prepare()
-    expect(talk.sentTools).toContain('LSP')
-  })
-
-  it('D6 a flag that the host flips on the tool it holds is read at each request too', async () => {
-    const tool: Loose = builtIn('LSP', { initializing: true })
-    const talk = talkWith([tool])
-    await talk.prepare()
-    expect(talk.sentTools).not.toContain('LSP')
-    tool.initializing = false
     await talk.prepare()
     expect(talk.sentTools).toContain('LSP')
   })

@@ -6,7 +6,6 @@ import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/tal
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
 const everything = ['Read', 'mcp__slack__send']
-const OTHER_MODEL = 'claude-sonnet-4-6'
 
 /** An error as the official SDK throws it. */
 function apiError(message: string, status = 400): Error {
@@ -90,24 +89,6 @@ describe('G6 which errors count', () => {
       false,
     )
   })
-
-  it.each([
-    ['a bare error', new Error('tool_reference not supported')],
-    ['text', 'tool_reference'],
-    ['null', null],
-    ['nothing', undefined],
-    ['an odd object', { status: 400, message: 7, error: { message: {} } }],
-  ])('G6 not %s', async (_, error) => {
-    expect(await isRecovered(error)).toBe(false)
-  })
-
-  it('G6 the message is found wherever an SDK puts it', async () => {
-    const message = 'Messages content type tool_reference not supported'
-    expect(await isRecovered({ status: 400, message })).toBe(true)
-    expect(await isRecovered({ status: 400, error: { message } })).toBe(true)
-    expect(await isRecovered({ status: 400, error: { type: 'error', error: { message } } })).toBe(true)
-    expect(await isRecovered({ statusCode: 400, message })).toBe(true)
-  })
 })
 
 describe('G6 send', () => {
@@ -153,21 +134,6 @@ describe('G6 send', () => {
     await shelf.fork().send(asking(), send)
     expect(requests).toHaveLength(4)
     expect(requests.slice(1).map(namesOf)).toEqual([everything, everything, everything])
-  })
-
-  it('G6 is remembered for this model, not for another', async () => {
-    const { send } = oldProxy()
-    const shelf = proxied()
-    await shelf.send(asking(), send)
-    expect((await shelf.prepare(asking(OTHER_MODEL))).decision).toMatchObject({ open: true, reason: 'open' })
-    expect((await shelf.prepare(asking())).decision.reason).toBe('rejected')
-  })
-
-  it('G6 closes reference-type wires only', async () => {
-    const capabilities = { models: [{ match: 'sonnet', wire: 'append' as const }] }
-    const shelf = proxied({ capabilities })
-    await shelf.send(asking(), oldProxy().send)
-    expect((await shelf.prepare(asking(OTHER_MODEL))).decision).toMatchObject({ open: true, wire: 'append' })
   })
 
   it('G6 warns the user once, with the error of the back-end', async () => {
@@ -235,13 +201,6 @@ describe('G6 the beta header', () => {
     expect(headers).toEqual([{ 'anthropic-beta': 'tool-search-tool-2025-10-19' }, {}, {}])
     expect(requests).toHaveLength(3)
   })
-
-  it('G6 nor to this model after another one has latched it', async () => {
-    const shelf = proxied({ provider: 'bedrock' })
-    await shelf.send(asking(), oldProxy().send)
-    expect((await shelf.prepare(asking(OTHER_MODEL))).headers).not.toEqual({})
-    expect((await shelf.prepare(asking())).headers).toEqual({})
-  })
 })
 
 describe('G6 recover, for those who send themselves', () => {
@@ -254,16 +213,6 @@ describe('G6 recover, for those who send themselves', () => {
     expect(again?.request.messages).toEqual(asking().messages)
     expect(again && (await shelf.recover(refusal, asking(), again))).toBeUndefined()
   })
-
-  it.each(['append', 'bridge'] as const)(
-    'G6 gives none on the %s wire, which sent no such block',
-    async (wire) => {
-      const told: string[] = []
-      const shelf = proxied({ wire, notify: (message) => void told.push(message) })
-      expect(await shelf.recover(refusal, asking(), await shelf.prepare(asking()))).toBeUndefined()
-      expect(told).toEqual([])
-    },
-  )
 
   it.each(['addition', 'hosted'] as const)('G6 holds on the %s wire too', async (wire) => {
     const { requests, send } = oldProxy()

@@ -1,6 +1,6 @@
 // A reply as events and as a message: each is made from the other.
 import { expect, it } from 'vitest'
-import { blockEvents, createCollector, eventsOf, grow, inputOf, type StreamEvent } from '../src/core/reply.ts'
+import { blockEvents, createCollector, eventsOf, grow, inputOf } from '../src/core/reply.ts'
 
 const usage = { input_tokens: 3, output_tokens: 5 }
 const content = [
@@ -65,38 +65,6 @@ it('its events are those of the API', () => {
     content_block: { type: 'thinking', thinking: '', signature: '' },
   })
   expect(more).toHaveLength(3)
-})
-
-it('fragments come in any order of blocks, and what belongs to none is left out', () => {
-  const { add, message: collected, isReadable } = createCollector()
-  const events: StreamEvent[] = [
-    { type: 'message_start', message: { id: 'a', usage: { input_tokens: 1, cache: 2 } } },
-    { type: 'content_block_start', index: 5, content_block: { type: 'tool_use' } },
-    { type: 'content_block_start', index: 2, content_block: { type: 'text', text: 'a' } },
-    { type: 'content_block_delta', index: 2, delta: { type: 'text_delta', text: 'b' } },
-    { type: 'content_block_delta', index: 9, delta: { type: 'text_delta', text: 'lost' } },
-    { type: 'content_block_delta', index: 5, delta: { type: 'input_json_delta', partial_json: '{"x":' } },
-    { type: 'ping', message: { id: 'b' } },
-    {
-      type: 'message_delta',
-      delta: { stop_reason: 'end_turn' },
-      usage: { output_tokens: 4, cache: null },
-      context: 1,
-    },
-  ]
-  for (const event of events) add(event)
-  expect(isReadable()).toBe(false)
-  expect(collected()).toEqual({
-    ...{ id: 'a', stop_reason: 'end_turn', context: 1 },
-    usage: { input_tokens: 1, cache: 2, output_tokens: 4 },
-    content: [
-      { type: 'text', text: 'ab' },
-      { type: 'tool_use', input: {} },
-    ],
-  })
-  add({ type: 'content_block_delta', index: 5, delta: { type: 'input_json_delta', partial_json: '1}' } })
-  expect(isReadable()).toBe(true)
-  expect(collected().content).toMatchObject([{}, { input: { x: 1 } }])
 })
 
 it('a block grows by every kind of fragment', () => {

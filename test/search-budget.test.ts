@@ -92,12 +92,6 @@ describe('S17 a search answer', () => {
     expect(call({ path: 'a', mode: 'read' })).toBeUndefined()
   })
 
-  it('S17 tools that all fit are shown as before, without a word about shortening', async () => {
-    const text = await searchOn(bridge({ tools: many(3, 100) }), 'open')
-    expect(text).not.toMatch(/shorten/)
-    expect(text.match(/^\{/gm)).toHaveLength(3)
-  })
-
   it('S17 after a compaction loaded tools are shown again within the budget, once', async () => {
     const talk = bridge({ tools: many(8, 1000), answerTokens: 3000 })
     await talk.user('start').prepare()
@@ -112,18 +106,6 @@ describe('S17 a search answer', () => {
     const again = await talk.assistant('fine').user('more').prepare()
     expect(JSON.stringify(again.request.messages).length).toBeLessThan(length + 500)
     expect(again.loaded).toEqual(loaded)
-  })
-
-  it('S17 S13 names of many servers that were not searched do not fill it', async () => {
-    const servers = Object.fromEntries(
-      Array.from({ length: 500 }, (_, index) => [
-        `server_${index}`,
-        { state: 'failed', error: 'e'.repeat(500) } as const,
-      ]),
-    )
-    const { said } = await ask(quietShelf({ tools: many(2, 10), servers }), 'open')
-    expect(said).toContain('480 more')
-    expect(said.length).toBeLessThan(6000)
   })
 })
 

@@ -90,23 +90,6 @@ describe('T2 counted definitions', () => {
       { name: 'mcp__slack__send', description: 'send of slack', input_schema: schema },
     ])
   })
-
-  it('T2 tools that are below it one by one reach it together', async () => {
-    const many = Array.from({ length: 30 }, (_, index) => mcp('a', `tool${index}`))
-    const options = { contextWindow: 2_000, toolSearch: 'auto:10' }
-    expect((await decisionOf({ ...options, tools: many.slice(0, 1) })).open).toBe(false)
-    expect((await decisionOf({ ...options, tools: many })).open).toBe(true)
-  })
-
-  it('T2 the loaded ones still count', async () => {
-    const { asked, countTokens } = counter(() => 50_000)
-    const talk = autoTalk({ countTokens })
-    await talk.prepare()
-    await talk.search('select:mcp__slack__send')
-    await talk.prepare()
-    expect(asked).toHaveLength(1)
-    expect(asked[0].definitions).toHaveLength(2)
-  })
 })
 
 describe('T3 a counter given by the host', () => {
@@ -224,17 +207,6 @@ describe('T5 the count is remembered', () => {
     talk.shelf.add(changed)
     for (let turn = 0; turn < 3; turn++) await talk.prepare()
     expect(asked).toHaveLength(2)
-  })
-
-  it('T5 a tool that goes, or a server whose tools become loaded, is noticed', async () => {
-    const { asked, countTokens } = counter(low)
-    const talk = autoTalk({ countTokens, tools: [...tools, mcp('third', 'one')] })
-    await talk.prepare()
-    talk.shelf.remove('mcp__mail__post')
-    await talk.prepare()
-    talk.shelf.setServer('third', { alwaysLoad: true })
-    await talk.prepare()
-    expect(asked.map(({ definitions }) => definitions.length)).toEqual([3, 2, 1])
   })
 
   it('T5 tools outside of the count do not change it', async () => {

@@ -54,18 +54,6 @@ describe('a prepared request', () => {
       { before: 'Be brief.', after: 'A private text.' },
     ])
   })
-
-  it('K2 says where a message was edited, and what it was', async () => {
-    const { shelf, of } = listening()
-    const prepare = (content: string) =>
-      shelf.prepare({ model: 'claude-opus-4-6', messages: [{ role: 'user', content }] })
-    await prepare('one')
-    await prepare('two')
-    const [{ causes, content }] = of('prefix')
-    expect(causes).toEqual([{ kind: 'message-edited', index: 0 }])
-    expect(JSON.stringify(content[0].before)).toContain('one')
-    expect(JSON.stringify(content[0].after)).toContain('two')
-  })
 })
 
 describe('the pool', () => {
@@ -121,15 +109,6 @@ describe('a search', () => {
       scores: hits.slice(0, tools.length).map(({ score }) => score),
     })
   })
-
-  it('names a ranker that fails by the one that replaced it, and one without a name custom', async () => {
-    const failing = listening({ rank: () => Promise.reject(new Error('no')) })
-    await failing.shelf.search({ query: 'send message' })
-    expect(failing.of('searched')[0]).toMatchObject({ ranker: 'classic' })
-    const own = listening({ rank: () => ({ hits: [], matched: 0 }) })
-    await own.shelf.search({ query: 'send message' })
-    expect(own.of('searched')[0]).toMatchObject({ ranker: 'custom', found: [], scores: [] })
-  })
 })
 
 describe('a call', () => {
@@ -158,16 +137,6 @@ describe('a call', () => {
 })
 
 describe('a conversation', () => {
-  it('that is compacted reports the counts', async () => {
-    const { shelf, of } = listening()
-    const messages = [
-      { role: 'user', content: 'one' },
-      { role: 'assistant', content: 'two' },
-    ] as const
-    await shelf.compact(messages, { summarize: 'short', trigger: 'auto' })
-    expect(of('compacted')).toEqual([{ type: 'compacted', trigger: 'auto', before: 2, after: 1 }])
-  })
-
   it('of its own has a listener of its own, which may throw', async () => {
     const { shelf, events } = listening()
     const own: Trace[] = []

@@ -1,5 +1,5 @@
 // Failures around the loop: the agent reports them, loses nothing, and answers the next message.
-import type Anthropic from '@anthropic-ai/sdk'
+
 import { expect, test } from 'vitest'
 import type { Upstream } from '../../src/messages/types.ts'
 import {
@@ -18,48 +18,6 @@ import {
   talking,
   whole,
 } from './support.ts'
-
-const rolesOf = (messages: readonly { role?: unknown }[]) => messages.map(({ role }) => role).join(' ')
-
-test('stopping while the model speaks keeps what it said, and the next message works', async () => {
-  const talk = await talking({
-    ...scripted(
-      { when: 'long', do: [{ say: 'a long story that goes on and on and on' }] },
-      { do: [{ say: 'ok' }] },
-    ),
-    delay: 5,
-  })
-  const stop = new AbortController()
-  const events = []
-  for await (const event of talk.agent.send('long', { signal: stop.signal })) {
-    events.push(event)
-    if (event.type === 'text') stop.abort()
-  }
-  expect(endOf(events)).toEqual({ type: 'end', reason: 'stopped' })
-  expect(talk.agent.messages[1]).toMatchObject({
-    role: 'assistant',
-    content: [{ text: expect.stringMatching(/^a/) }],
-  })
-  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
-  expect(rolesOf(talk.agent.messages)).toBe('user assistant user assistant')
-  expect(refusals(talk)).toEqual([])
-})
-
-test('stopping while tools run gives each call a result, and the next message works', async () => {
-  const stop = new AbortController()
-  const hang = () => {
-    stop.abort()
-    return new Promise<never>(() => {})
-  }
-  const tools = [echo('Quick'), echo('Hang', { run: hang })]
-  const rule = { when: 'go', do: [{ calls: [{ call: 'Quick' }, { call: 'Hang' }] }, { say: 'never' }] }
-  const talk = await talking(scripted(rule, { do: [{ say: 'ok' }] }), { tools })
-  const told = lines(await said(talk.agent, 'go', stop.signal))
-  expect(told).toContain('result Hang: The user stopped this call. Nothing is known of what it did.')
-  expect(told.at(-1)).toBe('end stopped')
-  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
-  expect(refusals(talk)).toEqual([])
-})
 
 test('no tool starts once it was stopped, not even one that was allowed meanwhile', async () => {
   const stop = new AbortController()
@@ -147,27 +105,6 @@ test('a stream that breaks off is asked for again, and what it said so far is vo
   expect(refusals(talk)).toEqual([])
 })
 
-test('a connection that is lost in the middle of a reply is made again', async () => {
-  const model = await served(scripted({ do: [{ say: 'a whole sentence' }] }))
-  let losses = 0
-  const lossy: typeof fetch = async (...given) => {
-    const answer = await fetch(...given)
-    if (losses++ > 0) return answer
-    const reader = answer.body!.getReader()
-    const pull = async (controller: ReadableStreamDefaultController) => {
-      const { value } = await reader.read()
-      controller.enqueue(value)
-      const cause = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' })
-      controller.error(new TypeError('terminated', { cause }))
-    }
-    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), answer)
-  }
-  const client = (model.client as Anthropic).withOptions({ fetch: lossy })
-  const told = lines(await said(over({ ...model, client }).agent, 'go'))
-  expect(told).toContain('retry 1 after 500')
-  expect(told.at(-1)).toBe('end done')
-})
-
 test.each([
   [401, /invalid x-api-key \(status 401\)\. The key was refused: check ANTHROPIC_API_KEY/],
   [404, /\(status 404\)\. Check the name of the model/],
@@ -207,16 +144,6 @@ const narrow = (model: Model, most: number, status = 400, message = TOO_LONG): M
 })
 
 const chat = scripted({ when: 'tell (.+)', do: [{ say: 'long {{1}}' }] }, { do: [{ say: 'ok' }] })
-
-test('summarises a history that is too long, then continues with the message', async () => {
-  const talk = over(narrow(whole(chat), 12_000))
-  const long = 'x'.repeat(3000)
-  const ends = []
-  for (let turn = 0; turn < 6; turn++) ends.push(endOf(await said(talk.agent, `tell ${long}`)).reason)
-  expect(ends).toEqual(Array(6).fill('done'))
-  expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
-  expect(refusals(talk)).toEqual([])
-})
 
 test.each([
   [400, 'input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length'],
@@ -270,22 +197,6 @@ test('a summary that fails leaves the history as it is', async () => {
   expect(lines(await heard(over(whole(chat)).agent.compact()))).toEqual([
     'notice There is nothing to summarise yet.',
   ])
-})
-
-test('stopping while a history that is too long is summarised stops', async () => {
-  const stop = new AbortController()
-  const model = narrow(whole(chat), 2000)
-  const create: typeof model.client.messages.create = async (request, options) => {
-    if (JSON.stringify(request).includes('Summarise this conversation')) stop.abort()
-    return model.client.messages.create(request, options)
-  }
-  const messages = [
-    { role: 'user', content: 'x'.repeat(3000) },
-    { role: 'assistant', content: 'yes' },
-  ]
-  const { agent } = over({ ...model, client: { messages: { create } } }, { messages })
-  expect(endOf(await said(agent, 'hello', stop.signal))).toEqual({ type: 'end', reason: 'stopped' })
-  expect(agent.messages.slice(0, 2)).toEqual(messages)
 })
 
 test('a summary that fails is not asked for again with every step', async () => {

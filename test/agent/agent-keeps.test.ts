@@ -20,10 +20,8 @@ import {
   over,
   refusals,
   runnerOn,
-  SUMMARY,
   said,
   scripted,
-  searchesIn,
   serverTools,
   shelfWith,
   whole,
@@ -42,19 +40,6 @@ function start(model: Model, more: object = {}, state?: State) {
   const runner = runnerOn(shelf)
   return { ...over(model, { shelf, runner, tools, ...more }), runner }
 }
-
-test('near the limit the history is compacted by itself, and what was loaded stays loaded', async () => {
-  const model = whole(script)
-  const talk = start(model, { contextWindow: 1000, compactAt: 0.8 })
-  const told = []
-  for (const text of ['forecast', 'echo', 'echo', 'echo', 'forecast', 'echo', 'echo', 'forecast'])
-    told.push(...lines(await said(talk.agent, text)))
-  expect(told.filter((line) => line === 'compacted').length).toBeGreaterThan(1)
-  expect(told.filter((line) => line === 'call ToolSearch')).toHaveLength(1)
-  expect(talk.runner.ran).toHaveLength(3)
-  expect(JSON.stringify(talk.agent.messages[0])).toContain(SUMMARY)
-  expect(refusals(talk)).toEqual([])
-})
 
 test('a person can compact, and the trigger is noted', async () => {
   const talk = start(whole(script))
@@ -98,33 +83,6 @@ async function saved(model: Model): Promise<string> {
 function resume(model: Model, { messages, state }: SavedConversation) {
   return start(model, { messages }, state)
 }
-
-test('a session resumes from its transcript with every loaded tool and no second search', async () => {
-  const model = whole(script)
-  const talk = resume(model, readTranscript(await saved(model)))
-  const events = await said(talk.agent, 'forecast')
-  expect(endOf(events).reason).toBe('done')
-  expect(lines(events)).not.toContain('call ToolSearch')
-  expect(events.find(({ type }) => type === 'request')).toMatchObject({
-    sent: { loaded: expect.arrayContaining([FORECAST]) },
-  })
-  expect(talk.runner.ran).toEqual(['weather/forecast'])
-  expect(refusals(talk)).toEqual([])
-})
-
-test('a call that was open when the session ended is answered as stopped', async () => {
-  const model = whole(script)
-  const file = join(folder(), 'talk.jsonl')
-  const transcript = openTranscript(file, () => {})
-  const talk = start(model, { onHistory: (change: never) => transcript.write(change) })
-  for await (const event of talk.agent.send('forecast'))
-    if (event.type === 'call' && event.call.name === FORECAST) break
-  const again = resume(model, readTranscript(file))
-  expect(JSON.stringify(again.agent.messages.at(-1))).toContain('The user stopped this call.')
-  expect(endOf(await said(again.agent, 'forecast')).reason).toBe('done')
-  expect(searchesIn(again.agent.messages)).toBe(1)
-  expect(refusals(again)).toEqual([])
-})
 
 test('a transcript cut anywhere, or without any one of its lines, is a history that the API takes', async () => {
   const model = whole(script)

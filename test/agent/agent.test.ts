@@ -14,7 +14,6 @@ import {
   serverTools,
   shelfWith,
   talking,
-  textIn,
   whole,
 } from './support.ts'
 
@@ -64,30 +63,6 @@ const weather = () => shelfWith(serverTools('weather', 'forecast', 'alerts'))
 const forecast = (...more: object[]) =>
   scripted({ do: [{ call: '/forecast$/', input: { city: 'Oslo' } }, ...more, { say: '{{result}}' }] })
 
-test('a tool of a server is searched for, loaded and run', async () => {
-  const shelf = weather()
-  const runner = runnerOn(shelf)
-  const { agent, seen } = await talking(forecast(), { shelf, runner })
-  expect(lines(await said(agent, 'go'))).toEqual([
-    'request',
-    'reply',
-    'call ToolSearch',
-    expect.stringMatching(/^result ToolSearch: loaded mcp__weather__forecast/),
-    'request',
-    'reply',
-    'call mcp__weather__forecast',
-    'result mcp__weather__forecast: forecast of weather ran',
-    'request',
-    `text forecast of weather ran${NOTE}`,
-    'reply',
-    'end done',
-  ])
-  expect(runner.ran).toEqual(['weather/forecast'])
-  expect(seen[0]!.visible).not.toContain('mcp__weather__forecast')
-  await said(agent, 'again')
-  expect(searchesIn(agent.messages)).toBe(1)
-})
-
 test('input that does not fit is explained and not run', async () => {
   const shelf = weather()
   const runner = runnerOn(shelf)
@@ -126,32 +101,6 @@ test('a tool that throws, or that nobody can run, is a result that says so', asy
   expect(told).toContain('result Broken: The tool failed: no paper left')
   expect(told).toContain('result Nobody: "Nobody" cannot be run here. Use another tool.')
   expect(told.at(-1)).toBe('end done')
-})
-
-test('emits the same events for a client that returns whole messages', async () => {
-  const shelf = weather()
-  const script = forecast({ think: 'hm' })
-  const streamed = await talking(script, { shelf, runner: runnerOn(shelf) })
-  const other = weather()
-  const complete = over(whole(script), { shelf: other, runner: runnerOn(other) })
-  expect(lines(await said(complete.agent, 'go'))).toEqual(lines(await said(streamed.agent, 'go')))
-  expect(complete.agent.messages).toEqual(streamed.agent.messages)
-})
-
-test('what a message names is loaded before the model is asked, once', async () => {
-  const shelf = weather()
-  const preload = (text: string) => (text.includes('forecast') ? ['mcp__weather__forecast', 'Nothing'] : [])
-  const talk = await talking(forecast(), { shelf, runner: runnerOn(shelf), preload })
-  const told = lines(await said(talk.agent, 'the forecast'))
-  expect(told.slice(0, 4)).toEqual([
-    'result ToolSearch: loaded mcp__weather__forecast',
-    'request',
-    'reply',
-    'call mcp__weather__forecast',
-  ])
-  await said(talk.agent, 'the forecast')
-  expect(searchesIn(talk.agent.messages)).toBe(1)
-  expect(refusals(talk)).toEqual([])
 })
 
 test('nothing is loaded beforehand where tool search is off', async () => {
@@ -203,32 +152,6 @@ test.each([
   expect(endOf(await said(agent, 'go')).reason).toBe(reason)
 })
 
-test('does not run a call in a reply that was cut short, and lets the model continue', async () => {
-  const model = whole(scripted({ do: [{ call: 'Danger' }, { say: 'fine' }] }))
-  const create = async (...given: Parameters<typeof model.client.messages.create>) => {
-    const reply = (await model.client.messages.create(...given)) as { stop_reason: string }
-    return reply.stop_reason === 'tool_use' ? { ...reply, stop_reason: 'max_tokens' } : reply
-  }
-  let runs = 0
-  const tools = [echo('Danger', { run: () => `${++runs}` })]
-  const talk = over({ ...model, client: { messages: { create } } }, { tools })
-  const told = lines(await said(talk.agent, 'go'))
-  expect(runs).toBe(0)
-  expect(told.at(-1)).toBe('end done')
-  expect(textIn((talk.agent.messages[2]!.content as object[])[0]!)).toMatch(/was not run/)
-  expect(refusals(talk)).toEqual([])
-})
-
-test('a listener who leaves in the middle does not spoil the history', async () => {
-  const tools = [echo('One')]
-  const talk = await talking(scripted({ when: 'go', do: [{ call: 'One' }] }, { do: [{ say: 'ok' }] }), {
-    tools,
-  })
-  for await (const event of talk.agent.send('go')) if (event.type === 'call') break
-  expect(endOf(await said(talk.agent, 'next')).reason).toBe('done')
-  expect(refusals(talk)).toEqual([])
-})
-
 test('a listener who leaves stops the calls that still run', async () => {
   const stopped = deferred()
   const run: AgentTool['run'] = (_, { signal }) => {
@@ -239,12 +162,4 @@ test('a listener who leaves stops the calls that still run', async () => {
   for await (const event of agent.send('go')) if (event.type === 'call') break
   await stopped.promise
   expect(endOf(await said(agent, 'next', AbortSignal.abort())).reason).toBe('stopped')
-})
-
-test('the model can be changed between two messages', async () => {
-  const { agent, seen } = await talking(scripted({ do: [{ say: 'ok' }] }))
-  await said(agent, 'one')
-  agent.model = 'claude-haiku-4-5'
-  await said(agent, 'two')
-  expect(seen.map(({ request }) => request.model)).toEqual(['claude-opus-4-5', 'claude-haiku-4-5'])
 })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/embedder.ts'
+import { createEmbedder, type Embedder, type EmbedderOptions } from '../../src/embed/embedder.ts'
 import { type FakeEngine, fakeEngine, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 type Setup = { embedder: Embedder; engine: FakeEngine; messages: string[]; folder: string }
@@ -52,21 +52,6 @@ describe('background work', () => {
     expect(loads).toBe(1)
   })
 
-  test('every text gets its vector, each once', async () => {
-    const { embedder, engine, messages } = setUp()
-    const texts = textsOf(50)
-    embedder.prepare([...texts, ...texts])
-    embedder.prepare(texts.slice(0, 10))
-    await embedder.ready()
-    expect(engine.embedded.toSorted()).toEqual(texts.toSorted())
-    for (const [index, vector] of embedder.vectors(texts).entries()) {
-      const expected = vectorOf(texts[index]!)
-      for (const [at, number] of floatsOf(vector!).entries()) expect(number).toBeCloseTo(expected[at]!, 2)
-    }
-    expect(embedder.state).toEqual({ status: 'ready' })
-    expect(messages).toEqual([])
-  })
-
   test('the model can be loaded ahead of the first query, once, without holding the process', async () => {
     const { embedder, engine } = setUp()
     expect(embedder.isLoaded).toBe(false)
@@ -85,17 +70,6 @@ describe('background work', () => {
     await embedder.ready()
     expect(isReady(embedder, ['a', 'b', 'c'])).toEqual([true, false, true])
     expect(embedder.state).toEqual({ status: 'ready' })
-  })
-
-  test('the second start embeds only new texts', async () => {
-    const { embedder, folder } = setUp()
-    embedder.prepare(textsOf(20))
-    await embedder.ready()
-    const second = setUp({ folder })
-    second.embedder.prepare(textsOf(22))
-    await second.embedder.ready()
-    expect(second.engine.embedded).toEqual(['text 20', 'text 21'])
-    expect(second.embedder.vectors(textsOf(20))).toEqual(embedder.vectors(textsOf(20)))
   })
 })
 

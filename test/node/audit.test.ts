@@ -204,36 +204,6 @@ describe('the file', () => {
     expect(JSON.parse(linesIn(file)[2] ?? '')).toMatchObject({ message: 'next' })
   })
 
-  it('is shared by two writers, even while one of them rotates it', () => {
-    const file = place()
-    const [one, other] = [opened(file, { maxBytes: 2000 }), opened(file, { maxBytes: 2000 })]
-    for (let number = 0; number < 20; number++) for (const { trace } of [one, other]) trace(warning('x'))
-    const files = [file, `${file}.1`, `${file}.2`, `${file}.3`, `${file}.4`]
-    const present = files.filter((path) => statSync(path, { throwIfNoEntry: false }))
-    expect(present.flatMap(read)).toHaveLength(40)
-    expect([...one.told, ...other.told]).toEqual([])
-  })
-
-  it('that cannot be written is reported once until it can be, and harms nothing', () => {
-    const file = place()
-    mkdirSync(file, { recursive: true })
-    let time = Date.now()
-    const { trace, told } = opened(file, { now: () => time })
-    trace(warning())
-    trace(warning())
-    expect(told).toEqual([
-      expect.stringMatching(/not being written to .*audit\.jsonl: it is not a regular file/),
-    ])
-    rmSync(file, { recursive: true })
-    trace(warning('back'))
-    expect(read(file)).toMatchObject([{ message: 'back', sequence: 3 }])
-    rmSync(file)
-    mkdirSync(file)
-    time += 1000
-    trace(warning())
-    expect(told).toHaveLength(2)
-  })
-
   it.skipIf(!existsSync(DESCRIPTORS))(
     'is opened again if something else closed it, and loses no line',
     () => {

@@ -1,5 +1,5 @@
 // The Node helpers: limits of files, locks, turns, timeouts, keys, and requests of the web on Node's.
-import { execFileSync } from 'node:child_process'
+
 import {
   existsSync,
   mkdtempSync,
@@ -17,21 +17,12 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createShelf } from '../../src/index.ts'
 import { checkKeyLength } from '../../src/node/access.ts'
-import { readBoundedFile } from '../../src/node/bounded-file.ts'
-import {
-  capabilitiesFromFile,
-  capabilitiesFromUrl,
-  keepCapabilitiesFresh,
-} from '../../src/node/capabilities/source.ts'
 import { lockFile } from '../../src/node/file-lock.ts'
 import { answerNode, close, isSecret, listen, networkOf } from '../../src/node/http.ts'
 import { JsonFile, replaceFile } from '../../src/node/json-file.ts'
 import { createLimiter } from '../../src/node/limiter.ts'
 import { createSlots } from '../../src/node/slots.ts'
-import { startTimer } from '../../src/node/timer.ts'
-import { seconds, withTimeout } from '../../src/node/with-timeout.ts'
 import { createYieldBySize } from '../../src/node/yield-by-size.ts'
 
 function newFolder(): string {
@@ -84,27 +75,6 @@ describe('a JSON file', () => {
     await expect(file.alone(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
     await add(link)
     expect(await file.read()).toBe('5')
-  })
-})
-
-describe('a bounded file', () => {
-  it('is read up to its limit, and refused above', async () => {
-    const path = join(newFolder(), 'file')
-    writeFileSync(path, 'x'.repeat(10_000))
-    expect((await readBoundedFile(path, 10_000)).length).toBe(10_000)
-    // A high limit takes no more memory than the file needs.
-    expect((await readBoundedFile(path, 64_000_000)).buffer.byteLength).toBeLessThan(20_000)
-    await expect(readBoundedFile(path, 9_999)).rejects.toThrow('has 10000 bytes, more than 9999')
-    writeFileSync(path, '')
-    expect((await readBoundedFile(path, 0)).length).toBe(0)
-  })
-
-  it('is neither a folder nor a pipe', async () => {
-    const folder = newFolder()
-    await expect(readBoundedFile(folder, 10)).rejects.toThrow('is not a regular file')
-    execFileSync('mkfifo', [join(folder, 'pipe')])
-    await expect(readBoundedFile(join(folder, 'pipe'), 10)).rejects.toThrow('is not a regular file')
-    await expect(readBoundedFile(join(folder, 'none'), 10)).rejects.toThrow('ENOENT')
   })
 })
 
@@ -207,25 +177,6 @@ describe('a limiter', () => {
 })
 
 describe('time', () => {
-  it('is limited', async () => {
-    await expect(withTimeout(new Promise(() => {}), 5, 'too slow')).rejects.toThrow('too slow')
-    expect(await withTimeout(Promise.resolve(1), 1000, 'too slow')).toBe(1)
-    await expect(withTimeout(Promise.reject(new Error('own')), 1000, 'too slow')).rejects.toThrow('own')
-    expect([1500, 1000, 1234, 40].map(seconds)).toEqual(['1.5 s', '1 s', '1.2 s', '0 s'])
-  })
-
-  it('is measured by a timer that can be cancelled', async () => {
-    await startTimer(1).over
-    let isOver = false
-    const { over, cancel } = startTimer(5)
-    void over.then(() => {
-      isOver = true
-    })
-    cancel()
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    expect(isOver).toBe(false)
-  })
-
   it('is given to others after 50,000 characters', () => {
     const rest = createYieldBySize()
     const rests = [49_999, 1, 49_999, 1, 50_000].map((size) => rest(size) instanceof Promise)
@@ -265,25 +216,6 @@ describe('requests of the web on those of Node', () => {
     return { url, port: (server.address() as AddressInfo).port }
   }
 
-  it('hold method, headers, address and body, and their answers come back', async () => {
-    const { url } = await serve(async (request) => {
-      const about = [
-        request.method,
-        new URL(request.url).pathname,
-        request.headers.get('x-a'),
-        await request.text(),
-      ]
-      return new Response(about.join(' '), { status: 201, headers: { 'x-b': '2' } })
-    })
-    const answer = await fetch(`${url}/path`, { method: 'POST', headers: { 'x-a': '1' }, body: 'body' })
-    expect([answer.status, answer.headers.get('x-b'), await answer.text()]).toEqual([
-      201,
-      '2',
-      'POST /path 1 body',
-    ])
-    expect(await (await fetch(`${url}/get`)).text()).toBe('GET /get  ')
-  })
-
   it('answer without a body, and with an error of the handler', async () => {
     const { url } = await serve(async (request) => {
       if (request.url.endsWith('/none')) return new Response(null, { status: 204 })
@@ -314,22 +246,6 @@ describe('requests of the web on those of Node', () => {
     expect(await ask('/', '127.0.0.1@evil.example')).toMatch(/^HTTP\/1\.1 200 .*^evil\.example$/ms)
   })
 
-  it('whose body nobody read close their connection, and only those', async () => {
-    const { port } = await serve(async () => new Response('ok'))
-    const connectionOf = (length: number) =>
-      new Promise<string | undefined>((resolve, reject) => {
-        const headers = { 'content-length': length, connection: 'keep-alive' }
-        const client = send({ port, host: '127.0.0.1', method: 'POST', headers }, (answer) => {
-          resolve(answer.headers.connection)
-          client.destroy()
-        }).on('error', reject)
-        // The rest of the body never comes.
-        if (length === 0) client.end()
-        else client.write('x')
-      })
-    expect([await connectionOf(0), await connectionOf(1_000_000)]).toEqual(['keep-alive', 'close'])
-  })
-
   it('end with the client', async () => {
     const [asked, gone] = [gate(), gate()]
     const { port } = await serve(async ({ signal }) => {
@@ -343,45 +259,6 @@ describe('requests of the web on those of Node', () => {
     await asked.passed
     client.destroy()
     await gone.passed
-  })
-
-  it('reports a port in use', async () => {
-    const { port } = await serve(async () => new Response(''))
-    await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow(
-      `port ${port} is in use; set the option "port" to another`,
-    )
-  })
-})
-
-describe('a capability table', () => {
-  it('is read from a file or an address, within limits', async () => {
-    const path = join(newFolder(), 'table.json')
-    writeFileSync(path, '{"a":1}')
-    expect(await capabilitiesFromFile(path)()).toEqual({ a: 1 })
-    const answering = (body: string, status = 200) =>
-      capabilitiesFromUrl('http://x.example/', (async (_: string, { signal }: RequestInit) => {
-        expect(signal?.aborted).toBe(false)
-        return new Response(body, { status })
-      }) as typeof fetch)
-    expect(await answering('{"a":2}')()).toEqual({ a: 2 })
-    await expect(answering('{}', 404)()).rejects.toThrow('http://x.example/ answered 404')
-    expect(await answering(`"${'x'.repeat(999_998)}"`)()).toHaveLength(999_998)
-    await expect(answering(`"${'x'.repeat(999_999)}"`)()).rejects.toThrow('answered with 1000001 characters')
-  })
-
-  it('is loaded at once and again, until stopped', async () => {
-    let loads = 0
-    const load = async () => {
-      loads++
-      return {}
-    }
-    const { stop } = keepCapabilitiesFresh(createShelf({ tools: [], environment: {} }), load, 5)
-    while (loads < 3) await new Promise((resolve) => setTimeout(resolve, 5))
-    stop()
-    await turn()
-    const before = loads
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    expect(loads).toBe(before)
   })
 })
 

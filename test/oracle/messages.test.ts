@@ -65,33 +65,6 @@ describe('a message', () => {
   })
 })
 
-describe('a block', () => {
-  it.each([
-    ['tool_result', { ...result('c'), note: 1 }, 'tool_result.note: Extra inputs are not permitted'],
-    ['text', { ...text('x'), note: 1 }, 'text.note: Extra inputs are not permitted'],
-    [
-      'tool_reference',
-      result('c', [{ type: 'tool_reference', name: 'a' }]),
-      'Extra inputs are not permitted',
-    ],
-  ])('%s has no field of ours', (_, block, message) => {
-    expect(refuse(hi, assistant(use('c')), user(result('c'), block))).toContain(message)
-  })
-
-  it('of a result may hold what the SDK lists, or nothing', () => {
-    const more = { is_error: true, cache_control: { type: 'ephemeral' }, toolset_name: null }
-    expect(refuse(hi, assistant(use('c')), user(result('c', undefined, more)))).toBeUndefined()
-    expect(refuse(hi, assistant(use('c')), user(result('c', [])))).toBeUndefined()
-    expect(refuse(hi, assistant(use('c')), user(result('c', [text('')])))).toContain('must be non-empty')
-  })
-
-  it('is allowed only in the role it belongs to', () => {
-    expect(refuse(user(use('c')))).toContain('`tool_use` blocks can only be in `assistant` messages')
-    expect(refuse(hi, assistant(result('c')))).toContain('can only be in `user` messages')
-    expect(refuse(user({ type: 'tool_reference', tool_name: 'a' }))).toContain("Input tag 'tool_reference'")
-  })
-})
-
 describe('a call', () => {
   const unanswered = (ids: string, message = 1) =>
     `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. ` +

@@ -103,24 +103,6 @@ describe('cache breakpoints', () => {
   })
 })
 
-describe('block types', () => {
-  it('a search of the API has its own ids and results', () => {
-    expect(refuse(hi, assistant(search('toolu_1'), found('toolu_1')), hi)).toContain(
-      "'^srvtoolu_[a-zA-Z0-9_]+$'",
-    )
-    const broken = (content: Json) => [
-      hi,
-      assistant(search('srvtoolu_1'), { ...found('srvtoolu_1'), content }),
-      hi,
-    ]
-    const error = { type: 'tool_search_tool_result_error', error_message: null }
-    expect(refuse(...broken({ ...error, error_code: 'unavailable' }))).toBeUndefined()
-    expect(refuse(...broken({ ...error, error_code: 'invalid_pattern' }))).toContain('error_code')
-    expect(refuse(...broken({ type: 'list' }))).toContain("Input tag 'list'")
-    expect(refuse(...broken({ type: 'tool_search_tool_search_result' }))).toContain('tool_references')
-  })
-})
-
 describe('thinking', () => {
   const enabled = { max_tokens: 4096, thinking: { type: 'enabled', budget_tokens: 1024 } }
 

@@ -103,17 +103,6 @@ describe.each([
     expect(answers[0]).toMatchObject({ status: 401 })
   })
 
-  test('a revoked key stops at once, also where it was remembered', async () => {
-    const directory = await open()
-    const { id, token } = await withAda(directory)
-    const users = authenticatorOf(directory)
-    const user = await users.authenticate(token)
-    expect(await directory.deleteKey(id)).toBe(true)
-    expect(await users.authenticate(token)).toMatchObject({ status: 401 })
-    expect('id' in user && (await users.refresh(user))).toBeUndefined()
-    expect(await directory.deleteKey(id)).toBe(false)
-  })
-
   test('a deleted user takes all keys along', async () => {
     const directory = await open()
     const { token } = await withAda(directory)
@@ -456,15 +445,5 @@ describe('a store', () => {
     await directory.close()
     await store.publish('users', 'key/1')
     expect(changes).toBe(1)
-  })
-
-  test('reports a revoked key to every replica', async () => {
-    const store = memoryStore()
-    const [one, other] = [await storeDirectory(store), await storeDirectory(store)]
-    const { id, token } = await withAda(one)
-    const replicas = [authenticatorOf(one), authenticatorOf(other)]
-    for (const users of replicas) expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
-    await one.deleteKey(id)
-    for (const users of replicas) expect(await users.authenticate(token)).toMatchObject({ status: 401 })
   })
 })

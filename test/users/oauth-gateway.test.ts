@@ -211,13 +211,6 @@ describe('requests', () => {
     expect((await send({ body: ping, headers: as(other, session) })).status).toBe(404)
   })
 
-  test('a token in the address is not accepted', async () => {
-    const provider = await startIdentityProvider()
-    const { send, url } = await open(provider)
-    const path = `/mcp?access_token=${await provider.token(url)}`
-    expect((await send({ path, body: initialize })).status).toBe(401)
-  })
-
   test('keys of users work besides tokens; a wrong key also learns where to get a token', async () => {
     const provider = await startIdentityProvider()
     const store = createMemoryStore()

@@ -366,26 +366,6 @@ describe('keys', () => {
   })
 })
 
-test('the metadata is at the addresses of the gateway, and nowhere else', () => {
-  const { access } = open({ scopes: { read: 'reader' } })
-  const metadata = {
-    resource: RESOURCE,
-    authorization_servers: [ISSUER],
-    bearer_methods_supported: ['header'],
-    scopes_supported: ['read'],
-    resource_name: 'Toolshelf',
-  }
-  const at = '/.well-known/oauth-protected-resource'
-  for (const path of [at, `${at}/mcp`]) expect(access.metadataAt(path)).toEqual(metadata)
-  for (const path of [`${at}/`, '/mcp', `${at}/other`, '/']) expect(access.metadataAt(path)).toBeUndefined()
-  const { access: elsewhere } = open({ resource: 'https://tools.example.com/a/b' })
-  for (const path of [at, `${at}/mcp`, `${at}/a/b`])
-    expect(elsewhere.metadataAt(path)).not.toHaveProperty('scopes_supported')
-  const { access: atRoot } = open({ resource: 'https://tools.example.com/' })
-  expect(atRoot.metadataAt(`${at}/`)).toBeUndefined()
-  expect(atRoot.metadataAt(at)).toMatchObject({ resource: 'https://tools.example.com/' })
-})
-
 test('keys and tokens together: each is asked for its own, and who has neither learns where to get a token', async () => {
   const asked: string[] = []
   const user = (id: string): User => ({

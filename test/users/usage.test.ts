@@ -31,23 +31,6 @@ function open(given: Partial<StateStore> = {}) {
   return { clock, counts, meter, store }
 }
 
-test('two replicas admit exactly the limit, and the next window admits again', async () => {
-  const { clock, meter } = open()
-  const replicas = [meter(), meter()]
-  const user = userWith({ requestsPerMinute: 10 })
-  const take = () =>
-    Promise.all(Array.from({ length: 30 }, (_, i) => replicas[i % 2]?.take(user, 'requests')))
-  const first = await take()
-  expect(first.filter((one) => one === undefined)).toHaveLength(10)
-  expect(first.find((one) => one)).toEqual({
-    status: 429,
-    message: 'your limit of 10 requests per minute is reached; try again in 30 s',
-    retryAfter: 30,
-  })
-  clock.pass(30_000)
-  expect((await take()).filter((one) => one === undefined)).toHaveLength(10)
-})
-
 test('what a minute refuses does not count for the day; users and kinds count apart', async () => {
   const { clock, meter } = open()
   const usage = meter()
@@ -69,14 +52,6 @@ function asBegun(outcome: AccessRefusal | BegunUse): BegunUse {
   if ('status' in outcome) throw new Error(outcome.message)
   return outcome
 }
-
-test('tokens are checked before and counted after', async () => {
-  const usage = open().meter()
-  const user = userWith({ tokensPerMinute: 100 })
-  await asBegun(await usage.begin(user, 'tokens', 5000)).settle(99)
-  await asBegun(await usage.begin(user, 'tokens', 5000)).settle(5)
-  expect(await usage.begin(user, 'tokens', 1)).toMatchObject({ status: 429, retryAfter: 30 })
-})
 
 test('requests at once, at any replicas, begin only as far as their estimates fit', async () => {
   const { meter } = open()
