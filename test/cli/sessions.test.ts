@@ -1,5 +1,5 @@
 // `toolshelf chat --list`: lists what can be resumed, whatever state the files are in.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -139,21 +139,6 @@ describe('toolshelf chat --list', () => {
     expect(out).not.toContain('session-4\n')
     expect(out).toContain('… and 25 older, which --json lists.')
     expect(JSON.parse((await sessions('--json')).out).sessions).toHaveLength(35)
-  })
-
-  it('says so where there is none, and takes no words', async () => {
-    expect(readdirSync(kept)).toEqual([])
-    const { code, out } = await sessions()
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: `No sessions in this folder yet. They are stored in ${kept}.`,
-    })
-    const none = await sessions('--directory', join(work, 'none'))
-    expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })
-    expect(await sessions('all')).toMatchObject({
-      code: 2,
-      told: expect.stringContaining('unexpected argument "all"'),
-    })
   })
 
   it('keeps those of two folders apart, however alike their names are', async () => {

@@ -317,18 +317,6 @@ describe('costs', () => {
     expect(sum).toBe(totalSpending(model).tokensWith)
     expect(spendingByDay(createEventModel())).toEqual([])
   })
-
-  test('uses of tools are counted by name', () => {
-    const uses = toolUses(modelOf(sampleEvents(tools)))
-    expect(uses.get('github__create_issue')).toMatchObject({
-      found: 1,
-      loaded: 1,
-      calls: 1,
-      failures: 0,
-    })
-    expect(uses.get('mcp__slack__post_message')).toMatchObject({ calls: 1, failures: 1 })
-    expect(uses.get('mcp__slack__add_reaction')).toBeUndefined()
-  })
 })
 
 describe('files', () => {
@@ -341,11 +329,6 @@ describe('files', () => {
     const lines = `${events.map((event) => JSON.stringify(event)).join('\n')}\n{"cut of`
     expect(addEventFile(lines, fromLines)).toEqual({ events: events.length, broken: 1 })
     expect(everything(fromExport)).toEqual(everything(fromLines))
-  })
-
-  test('a file of something else holds no events', () => {
-    for (const text of ['', 'hello', '{"format":"toolshelf-events"}', '[1,2]', '{"a":1}\n{"b":2}'])
-      expect(addEventFile(text, createEventModel()).events).toBe(0)
   })
 })
 

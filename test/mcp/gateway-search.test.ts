@@ -60,21 +60,6 @@ describe('what a search says', () => {
     expect(gateway.clients()).toBe(1)
   })
 
-  it('a broken server shows its last output, so that a person can fix it', async () => {
-    const { notices: _, host, ...desk } = await openDesk([local('bad', 'crash start')])
-    expect(host.status()[0]).toMatchObject({
-      state: 'failed',
-      stderr: expect.stringContaining('Set ACME_KEY'),
-    })
-    expect(await desk.search('anything')).toContain('bad (')
-  })
-
-  it('loaded or not, every deferred tool is found by keywords (S10)', async () => {
-    const { search } = await openDesk([neighbour()])
-    const first = await search('adds two numbers')
-    expect(await search('adds two numbers')).toBe(first)
-  })
-
   it.each([
     ['an empty query', { query: '' }],
     ['no query', {}],

@@ -1,136 +1,63 @@
 // A gateway that is to pass on whatever comes: the upstream's word counts, and the record still says what it was.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { arrayBuffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
-import { afterEach, expect, test } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../src/messages/plan.ts'
-import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
-import { type RequestRecord, serveMessagesGateway } from '../../src/messages/server/server.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createMessagesUpstream, type RequestRecord } from '../doors.ts'
+import { open } from '../suites/gateway-law/gateways.ts'
 
-const ends: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
-})
-
-/** Post to a gateway in pass mode: what the client, the upstream and the record see. */
-async function post(path: string, body: string) {
-  let seen = ''
+/** A gateway in pass mode, what its upstream got last, and its records. */
+async function passing(more: object = {}) {
+  const records: RequestRecord[] = []
+  let last = Buffer.alloc(0)
   const upstream = createServer(async (incoming, outgoing) => {
-    seen = await text(incoming)
+    last = await buffer(incoming).catch(() => Buffer.alloc(0))
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{"from":"upstream"}')
   })
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  ends.push(
-    () => upstream.closeAllConnections(),
-    () => upstream.close(),
-  )
+  onTestFinished(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
   const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
-  const { lexical: own, bm25, regex } = rankers
-  const gateway = createMessagesGateway({
-    upstream: createMessagesUpstream({ url }),
-    rankers: { own, bm25, regex },
-    keep: [],
-    notify: () => {},
+  const gateway = await open(createMessagesUpstream({ url }), {
+    ...{ mode: 'pass', onDone: (one: RequestRecord) => records.push(one) },
+    ...more,
   })
-  let onDone: (done: RequestRecord) => void = () => {}
-  const record = new Promise<RequestRecord>((resolve) => {
-    onDone = resolve
-  })
-  const setting = parseModeSetting('pass')!
-  const served = await serveMessagesGateway({
-    gateway,
-    setting,
-    metrics: createMessagesMetrics(),
-    port: 0,
-    onDone,
-  })
-  ends.push(() => served.close())
-  const answer = await fetch(served.url + path, { method: 'POST', body })
-  return {
-    answer: await answer.text(),
-    mode: answer.headers.get('x-toolshelf-mode'),
-    seen,
-    done: await record,
-  }
+  const post = (path: string, request: RequestInit) =>
+    fetch(`${gateway.url}/v1/${path}`, { method: 'POST', ...request })
+  return { post, seen: () => last, records }
 }
 
-test.each(['/v1/messages', '/v1/messages/count_tokens'])(
-  '%s is recorded with model and tools',
-  async (path) => {
-    const body = JSON.stringify({
-      messages: [],
-      tools: [
-        { name: 'one', input_schema: {} },
-        { name: 'two', input_schema: {} },
-      ],
-      model: 'some-model',
-    })
-    const { answer, mode, seen, done } = await post(path, body)
-    expect({ answer, mode, seen }).toEqual({ answer: '{"from":"upstream"}', mode: 'pass', seen: body })
-    expect(done).toMatchObject({
-      path,
-      status: 200,
-      model: 'some-model',
-      outcome: { mode: 'pass', toolsGiven: 2 },
-    })
-  },
-)
+const tools = ['one', 'two'].map((name) => ({ name, input_schema: {} }))
+const body = JSON.stringify({ messages: [], tools, model: 'some-model' })
 
-test('what cannot be read is the upstream’s to judge', async () => {
-  const { answer, seen, done } = await post('/v1/messages', '{"model": ')
-  expect({ answer, seen }).toEqual({ answer: '{"from":"upstream"}', seen: '{"model": ' })
-  expect(done).toMatchObject({ status: 200, model: undefined, outcome: { mode: 'pass', toolsGiven: 0 } })
+test.each([
+  ['messages', body, 'some-model', 2],
+  ['messages/count_tokens', body, 'some-model', 2],
+  // What cannot be read is the upstream's to judge.
+  ['messages', '{"model": ', undefined, 0],
+])('%s: %s is passed on and recorded', async (path, body, model, toolsGiven) => {
+  const { post, seen, records } = await passing()
+  const answer = await post(path, { body })
+  expect(await answer.text()).toBe('{"from":"upstream"}')
+  expect([answer.headers.get('x-toolshelf-mode'), String(seen())]).toEqual(['pass', body])
+  await expect
+    .poll(() => records)
+    .toMatchObject([{ status: 200, model, outcome: { mode: 'pass', toolsGiven } }])
 })
 
 test('a compressed body is passed on as it is', async () => {
-  const { gateway, seen } = await open()
+  const { post, seen } = await passing()
   const body = gzipSync('{"model":"m"}')
-  const answer = await fetch(`${gateway}/v1/messages`, {
-    method: 'POST',
-    headers: { 'content-encoding': 'gzip' },
-    body,
-  })
-  expect(answer.status).toBe(200)
+  expect((await post('messages', { headers: { 'content-encoding': 'gzip' }, body })).status).toBe(200)
   expect(seen()).toEqual(body)
 })
 
 test('a body without a length that grows too large is refused', async () => {
-  const { gateway } = await open({ maxBodyBytes: 1000 })
-  const body = new ReadableStream({
-    start(controller) {
-      for (let part = 0; part < 20; part++) controller.enqueue(Buffer.alloc(100, 'x'))
-      controller.close()
-    },
-  })
-  const request = { method: 'POST', body, duplex: 'half' } as RequestInit
-  const answer = await fetch(`${gateway}/v1/messages`, request)
-  expect(answer.status).toBe(413)
+  const { post } = await passing({ maxBodyBytes: 1000 })
+  const parts = Array.from({ length: 20 }, () => Buffer.alloc(100, 'x'))
+  const request = { body: ReadableStream.from(parts), duplex: 'half' } as unknown as RequestInit
+  expect((await post('messages', request)).status).toBe(413)
 })
-
-/** A gateway in pass mode, and the last body that its upstream got. */
-async function open(options: { maxBodyBytes?: number } = {}) {
-  let last = Buffer.alloc(0)
-  const upstream = createServer(async (incoming, outgoing) => {
-    last = Buffer.from(await arrayBuffer(incoming).catch(() => new ArrayBuffer(0)))
-    outgoing.writeHead(200).end('{}')
-  })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  ends.push(
-    () => upstream.closeAllConnections(),
-    () => upstream.close(),
-  )
-  const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
-  const gateway = createMessagesGateway({ upstream: createMessagesUpstream({ url }) })
-  const served = await serveMessagesGateway({
-    gateway,
-    setting: parseModeSetting('pass')!,
-    port: 0,
-    ...options,
-  })
-  ends.push(() => served.close())
-  return { gateway: served.url, seen: () => last }
-}
