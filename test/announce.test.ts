@@ -57,18 +57,6 @@ describe('A1 prepend', () => {
     ])
   })
 
-  it('A1 comes first on every turn, once, with the same bytes while the pool is the same', async () => {
-    const talk = prepending().user()
-    const first = await talk.prepare()
-    talk.assistant().user()
-    const second = await talk.prepare()
-    expect(second.request.messages[0]).toEqual(first.request.messages[0])
-    expect(sentText(second).split('<available-deferred-tools>')).toHaveLength(2)
-    expect(extendsPrefix(renderRequest(first.request), renderRequest(second.request))).toEqual({
-      extends: true,
-    })
-  })
-
   it.each(hosts)('A1 is not stored, so a host that %s sends it once', async (_, carry) => {
     const talk = prepending().user()
     for (let turn = 0; turn < 3; turn++) {

@@ -147,19 +147,13 @@ describe('the description of the search tool', () => {
     return talk.last?.request.tools.find((tool: Loose) => tool.name === name)?.description ?? ''
   }
 
-  it('S11 says that deferred tools cannot be called before they are fetched', async () => {
-    expect(await described()).toMatch(/until a tool is fetched[^.]*cannot be called/)
-  })
-
-  it('S11 gives the three query forms with examples', async () => {
+  it('S11 says how to ask, and that found tools are loaded at once and cannot be called before', async () => {
     const text = await described()
+    expect(text).toMatch(/until a tool is fetched[^.]*cannot be called/)
     expect(text).toMatch(/"slack send message".*keywords/)
     expect(text).toMatch(/"\+\w+ \w+"/)
     expect(text).toMatch(/"select:\w+,\w+"/)
-  })
-
-  it('S11 says that found tools are loaded at once', async () => {
-    expect(await described()).toMatch(/loaded at once[^.]*no second search or select/)
+    expect(text).toMatch(/loaded at once[^.]*no second search or select/)
   })
 
   it.each([

@@ -149,15 +149,6 @@ describe('S17 bridge answers', () => {
     return { talk, text: content[0].text }
   }
 
-  test('S17 a search by words shows signatures, select whole definitions', async () => {
-    const { text } = await searched('open files')
-    expect(text).toContain('mcp__files__open: open of files\n  path: string')
-    expect(text).toContain('select:<name>')
-    const whole = await searched('select:mcp__files__open')
-    expect(whole.text).toContain('{"name":"mcp__files__open"')
-    expect(whole.text).not.toContain('select:<name>')
-  })
-
   test('S17 V1 a call that does not fit is answered with the whole definition', async () => {
     const { talk } = await searched('open files')
     const refused = talk.shelf.check(callOf(talk.last as Loose, 'call_1', 'mcp__files__open', {}))

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { runTask } from '../examples/loop.ts'
 import { type OfflineModel, startOfflineModel } from '../examples/offline-model.ts'
 import { exampleTools } from '../examples/tools.ts'
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
 import type { ShelfOptions } from '../src/index.ts'
 import { estimateTokens } from '../src/index.ts'
 import { quietShelf } from './support/talk.ts'
@@ -43,19 +42,6 @@ async function converse({ script = { rules: [{ do: steps }] }, model, shelf: opt
 }
 
 describe('the loop of the README', () => {
-  it('W1 finds, loads and calls tools of two servers, each request accepted, each prefix kept', async () => {
-    const { seen, messages, run } = await converse()
-    expect(run).toEqual(['github/create_issue', 'slack/create_message'])
-    expect(messages.at(-1)).toMatchObject({
-      role: 'assistant',
-      content: [{ type: 'text', text: expect.stringMatching(/^Done\./) }],
-    })
-    expect(seen.map(({ refused }) => refused)).toEqual(Array(5).fill(undefined))
-    for (const [index, { segments }] of seen.entries()) {
-      expect(extendsPrefix(seen[index - 1]?.segments ?? [], segments)).toEqual({ extends: true })
-    }
-  })
-
   it('N5 works the same on a model that binds thinking to the prefix', async () => {
     const script = { boundThinking: true, rules: [{ do: thoughtful }] }
     const { run, seen } = await converse({ script, model: 'claude-opus-5-5' })

@@ -112,27 +112,4 @@ describe('S10 what a fork hides', () => {
     }
     expect(shelf.tools().map(({ name }) => name)).toContain(SEND)
   })
-
-  it('S10 is shared by forks with the same object, and follows changes of the tools', () => {
-    const shelf = quietShelf({ tools: [read, send] })
-    const [one, other] = [shelf.fork({ hide }), shelf.fork({ hide })]
-    expect(one.partition()).toBe(other.partition())
-    shelf.add([issue, mcp('slack', 'list_channels')])
-    expect(one.tools().map(({ name }) => name)).toEqual(['Read', ISSUE])
-    expect(one.partition()).toBe(other.partition())
-  })
-
-  it('S10 a check that throws hides', () => {
-    const fails = {
-      server: () => false,
-      tool: () => {
-        throw new Error('no')
-      },
-    }
-    expect(
-      quietShelf({ tools: [read, send] })
-        .fork({ hide: fails })
-        .tools(),
-    ).toEqual([])
-  })
 })

@@ -13,6 +13,10 @@ async function reasonAt(baseURL: string): Promise<string> {
 describe('G1 where a base URL leads', () => {
   it.each([
     'api.anthropic.com',
+    'https://api-staging.anthropic.com',
+    'https://api.eu.anthropic.com',
+    'https://api.us.anthropic.com/v1',
+    'HTTPS://API.Anthropic.COM/v1/messages?beta=true',
     'api.anthropic.com:443/v1',
     '//api.anthropic.com',
     'user@api.anthropic.com',
@@ -30,6 +34,12 @@ describe('G1 where a base URL leads', () => {
 
   it.each([
     'https://evil.example\\@api.anthropic.com',
+    'https://evil.example/?api.anthropic.com',
+    'https://evil.example#@api.anthropic.com',
+    'https://api.anthropic.com@evil.example',
+    'https://notapi.anthropic.com',
+    'https://anthropic.com',
+    'not a url',
     'https://evil.example\\.api.anthropic.com',
     'https://evil.example:443@evil2.example',
     'https://api.anthropic.com:pass@evil.example/',

@@ -62,12 +62,6 @@ describe('H3 the form of a name', () => {
   it('H3 a built-in keeps its name', () => {
     expect(poolOf([builtIn('WebFetch')]).tools[0]?.name).toBe('WebFetch')
   })
-
-  it('H3 a tool named like the search tool gets its own prefixed name', () => {
-    expect(naming([mcp('other', 'ToolSearch')])).toEqual({
-      '["other","ToolSearch"]': 'mcp__other__ToolSearch',
-    })
-  })
 })
 
 describe('H3 clashes', () => {

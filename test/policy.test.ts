@@ -103,15 +103,6 @@ describe('D2 a server configured alwaysLoad', () => {
     expect(names).not.toContain('mcp__a__x')
     expect(names).toContain('mcp__a__y')
   })
-
-  it('D2 holds from the next request when it is configured later', async () => {
-    const talk = talkWith([mcp('a', 'x')])
-    await talk.prepare()
-    expect(talk.sentTools).not.toContain('mcp__a__x')
-    talk.shelf.setServer('a', { alwaysLoad: true })
-    await talk.prepare()
-    expect(talk.sentTools).toContain('mcp__a__x')
-  })
 })
 
 describe('D3 an MCP tool', () => {

@@ -1,7 +1,7 @@
 // What a person sees of a conversation with searches in it.
 import { describe, expect, it } from 'vitest'
 import { describeReads, describeSearches, type PresentOptions, presentMessages } from '../src/core/present.ts'
-import { exampleTools, type Loose, quietShelf, Talk } from './support/talk.ts'
+import type { Loose } from './support/talk.ts'
 
 const options: PresentOptions = {
   searchTool: 'ToolSearch',
@@ -24,19 +24,6 @@ describe('a person', () => {
     expect(shown([call('Edit', { path: 'a' }), search, call('Edit', { path: 'b' })])).toEqual([
       { type: 'call', name: 'Edit', input: { path: 'a' } },
       { type: 'call', name: 'Edit', input: { path: 'b' } },
-    ])
-  })
-
-  it('P1 sees nothing of it in a real conversation, results and notes included', async () => {
-    const talk = new Talk(quietShelf({ tools: exampleTools }), 'claude-opus-4-5')
-    await talk.user('hello').prepare()
-    await talk.search('slack')
-    await talk.prepare()
-    talk.run('mcp__slack__send_message', { text: 'hi' }).assistant('Sent.')
-    await talk.prepare()
-    expect(presentMessages(talk.last?.history as Loose[], options)).toEqual([
-      { type: 'call', name: 'mcp__slack__send_message', input: { text: 'hi' } },
-      { type: 'text', text: 'Sent.' },
     ])
   })
 

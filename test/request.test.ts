@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { extendsPrefix } from '../src/core/oracle/prefix.ts'
 import { renderRequest } from '../src/core/oracle/render.ts'
-import { buildPool } from '../src/core/tools/pool.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
 import { builtIn, exampleTools, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 import { load, talkOn } from './support/wires.ts'
@@ -110,20 +109,6 @@ describe('Q4 the beta header', () => {
     expect(off.headers).toEqual(latched)
   })
 
-  it('Q4 it stays through a restart', async () => {
-    const talk = talkWith({ provider: 'bedrock' })
-    await talk.user().prepare()
-    const resumed = talkWith({ provider: 'bedrock', state: talk.shelf.state(), toolSearch: false })
-    expect((await resumed.user().prepare()).headers).toEqual(latched)
-  })
-
-  it('Q4 another conversation of the same host has its own', async () => {
-    const talk = talkWith({ provider: 'bedrock' })
-    await talk.user().prepare()
-    const child = new Talk(talk.shelf.fork(), OLD_MODEL)
-    expect((await child.user().prepare()).headers).toEqual({})
-  })
-
   it.each(['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISABLE_BETAS'])(
     'Q4 %s wins over what was sent before',
     async (name) => {
@@ -206,22 +191,6 @@ describe('Q8 when a loaded tool can be called', () => {
 })
 
 describe('Q9 overlays', () => {
-  it('Q9 neither field is stored in the memoised definition, nor in the tool of the host', async () => {
-    const given = tools.map((tool) => Object.freeze(structuredClone(tool)))
-    const copy = structuredClone(given)
-    const talk = new Talk(
-      quietShelf({ tools: given, cacheControl: { type: 'ephemeral' }, strategy: 'staged' }),
-    )
-    await talk.user().search(`select:${SEND}`)
-    await talk.prepare()
-    expect(given).toEqual(copy)
-    const options = { descriptionLimit: 2048, reserved: [], warn: () => {} }
-    for (const { definition, json } of buildPool(given, options).tools) {
-      expect(JSON.stringify(definition)).not.toMatch(/defer_loading|cache_control/)
-      expect(json).not.toMatch(/defer_loading|cache_control/)
-    }
-  })
-
   it('Q9 a breakpoint moves with the last tool and leaves none behind', async () => {
     const talk = talkWith({ cacheControl: { type: 'ephemeral' } })
     await talk.user().prepare()

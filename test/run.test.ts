@@ -58,18 +58,6 @@ describe('which call is run', () => {
       [{ name: SEND, input: { text: 'hi' }, server: 'slack', original: 'send_message' }],
     ])
   })
-
-  it('V2 `messages` say what is loaded, where calls of other tools are refused', async () => {
-    const talk = new Talk(quietShelf({ tools, unloadedCalls: 'refuse' }))
-    await talk.user('write to #dev').prepare()
-    const send = talk.call(SEND)
-    const before: Loose = await talk.shelf.run(send, { messages: talk.messages, execute: never })
-    expect(before).toMatchObject({ is_error: true })
-    expect(before.content[0].text).toContain('was not run')
-    await talk.search(`select:${SEND}`)
-    const after = await talk.shelf.run(send, { messages: talk.messages, execute: () => 'sent' })
-    expect(after).toMatchObject({ content: [text('sent')] })
-  })
 })
 
 describe('what the tool returns', () => {

@@ -186,25 +186,6 @@ describe('S17 one definition', () => {
     },
   })
 
-  it('S17 that is too large is cut with a mark, and keeps its required fields', async () => {
-    const [entry] = quietShelf({ tools: [huge] }).partition().deferred
-    expect(entry?.json.length).toBeLessThan(100_000)
-    expect(entry?.definition).toMatchObject({
-      description: '[shortened: the schema is too large to be shown] Picks one.',
-      input_schema: {
-        properties: {
-          choice: {
-            type: 'string',
-            description: 'What to pick [shortened: one of 200000 values, of which 20 are shown]',
-          },
-          note: { type: 'string' },
-        },
-        required: ['choice'],
-      },
-    })
-    expect(JSON.stringify(entry?.definition)).not.toContain('"enum"')
-  })
-
   it('S17 V1 calls are checked by the whole schema', async () => {
     const shelf = quietShelf({ tools: [huge] })
     const check = (choice: string) => shelf.check({ id: 'a', name: 'mcp__bad__pick', input: { choice } })

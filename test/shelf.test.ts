@@ -1,8 +1,7 @@
 // The public door: every method of a shelf, what it leaves alone.
 import { describe, expect, it } from 'vitest'
 import type { PureShelfOptions } from '../src/core/shelf.ts'
-import { createShelf } from '../src/index.ts'
-import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message', {
@@ -17,13 +16,6 @@ const talkWith = (options: PureShelfOptions = {}, model = MODEL) =>
   new Talk(quietShelf({ tools, ...options }), model)
 
 const copy = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value))
-
-function deepFreeze<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const inner of Object.values(value)) deepFreeze(inner)
-  return value
-}
 
 describe('a conversation through the shelf', () => {
   it('Q8 prepare → answer → prepare: a tool is found, loaded and callable', async () => {
@@ -99,15 +91,6 @@ describe('the pool and its servers', () => {
   })
 })
 
-describe('state', () => {
-  it('is what prepare returned, and plain JSON from the start', async () => {
-    const talk = talkWith().user()
-    expect(copy(talk.shelf.state())).toEqual(talk.shelf.state())
-    const { state } = await talk.prepare()
-    expect(talk.shelf.state()).toEqual(state)
-  })
-})
-
 describe('what is not ours', () => {
   it('Q1 tools and betas that the host put into the request stay, in front', async () => {
     const own = { type: 'web_search_20250305', name: 'web_search' }
@@ -116,44 +99,6 @@ describe('what is not ours', () => {
       .prepare({ tools: [own], betas: ['some-beta'] })
     expect(request.tools[0]).toEqual(own)
     expect(request.betas).toEqual(['some-beta'])
-  })
-
-  it('N7 the caller’s objects are never changed: everything works on frozen input', async () => {
-    const frozen: PureShelfOptions = deepFreeze({
-      tools: copy(tools),
-      servers: { slack: { alwaysLoad: false, instructions: 'Ask first.' } },
-      cacheControl: { type: 'ephemeral' },
-      state: copy(createShelf({}).state()),
-      environment: {},
-      notify: () => {},
-    })
-    const talk = new Talk(createShelf(frozen))
-    const grow = (...messages: Loose[]) => {
-      talk.messages = deepFreeze([...talk.messages, ...copy(messages)])
-    }
-    grow({ role: 'user', content: [{ type: 'text', text: 'hi' }] })
-    await talk.prepare()
-    const call = deepFreeze(talk.call('ToolSearch', { query: `select:${SEND}, nobody` }))
-    const result = await talk.shelf.answer(call)
-    grow(
-      { role: 'assistant', content: [call] },
-      { role: 'user', content: [result, { type: 'text', text: 'now' }] },
-    )
-    await talk.prepare()
-    const use = deepFreeze(talk.call(SEND, { text: 'hi' }))
-    expect(talk.shelf.check(use, talk.messages)).toBeUndefined()
-    const output = deepFreeze([
-      { type: 'text', text: '' },
-      { type: 'tool_reference', tool_name: ISSUE },
-    ])
-    grow({ role: 'assistant', content: [use] }, { role: 'user', content: [talk.shelf.result(use, output)] })
-    await talk.prepare()
-    talk.model = OLD_MODEL
-    await talk.prepare()
-    talk.model = MODEL
-    talk.shelf.snip(talk.messages, (_, index) => index === 0)
-    talk.messages = deepFreeze(await talk.shelf.compact(talk.messages, { summarize: 'so far', keep: 1 }))
-    await talk.prepare()
   })
 
   it('Q9 the caller’s tools are neither frozen nor marked by us', async () => {

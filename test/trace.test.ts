@@ -115,15 +115,6 @@ describe('a call', () => {
   const call = { id: 'toolu_1', name: 'Weather', input: { city: 'Oslo' } }
   const tools = [builtIn('Weather'), mcp('slack', 'post')]
 
-  it('and its result have one id; size and outcome are there', async () => {
-    const { shelf, events } = listening({ tools })
-    await shelf.run(call, { execute: () => 'sunny' })
-    expect(events).toEqual([
-      { type: 'call', id: 'toolu_1', name: 'Weather', server: undefined, content: { city: 'Oslo' } },
-      expect.objectContaining({ type: 'result', id: 'toolu_1', outcome: 'done', size: expect.any(Number) }),
-    ])
-  })
-
   it('that fails or is refused says so', async () => {
     const { shelf, of } = listening({ tools })
     const failing = () => {

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { Settings } from 'typebox/system'
 import { describe, expect, it } from 'vitest'
 import { validateInput } from '../src/validate/validate.ts'
 import { bundled } from './support/bundled.ts'
@@ -113,14 +112,6 @@ describe('odd schemas', () => {
     expect(validateInput(false, {})).toEqual([{ path: '', message: 'no input is allowed' }])
   })
 
-  it('V1 without a type, the other keywords still hold', () => {
-    expect(paths({ properties: { limit: { maximum: 5 } }, required: ['name'] }, { limit: 6 })).toEqual([
-      'name',
-      'limit',
-    ])
-    expect(validateInput({ properties: { limit: { maximum: 5 } } }, 'not an object')).toEqual([])
-  })
-
   it('V1 ignores a broken keyword, and keeps those beside it', () => {
     const broken = {
       type: 'object',
@@ -158,18 +149,6 @@ describe('odd schemas', () => {
     const refuse = { check: () => false, error: () => 'refused' }
     expect(validateInput({ '~refine': [refuse] }, {})).toEqual([])
   })
-
-  it('V1 a huge schema works', () => {
-    const names = Array.from({ length: 3_000 }, (_, index) => `property_${index}`)
-    const properties = Object.fromEntries(
-      names.map((name) => [name, { type: 'string', pattern: '^[a-z]{1,64}$', description: 'x'.repeat(50) }]),
-    )
-    const schema = { type: 'object', properties, additionalProperties: false }
-    expect(paths(schema, { property_7: 'ok', property_2999: 'NO', property_3000: 'x' })).toEqual([
-      'property_3000',
-      'property_2999',
-    ])
-  })
 })
 
 describe('names that every object inherits', () => {
@@ -186,14 +165,6 @@ describe('names that every object inherits', () => {
         { path: `list.0.${name}`, message: 'is required' },
       ])
       expect(validateInput(schema, { list: [JSON.parse(`{"${name}":1}`)] })).toEqual([])
-    }
-  })
-
-  it('V1 are checked when given and not when left out', () => {
-    for (const name of inherited) {
-      const schema = JSON.parse(`{"properties":{"${name}":{"type":"string"}},"additionalProperties":false}`)
-      expect(validateInput(schema, {})).toEqual([])
-      expect(paths(schema, JSON.parse(`{"${name}":1}`))).toEqual([name])
     }
   })
 })
@@ -347,12 +318,6 @@ describe('too much work', () => {
   ])('V1 H6 %s are given up', (_, schema, input) => {
     const $defs = { d: { required: Object.keys(named('r', 1000, 1)) } }
     expect(validateInput({ ...schema, $defs }, input)).toEqual([])
-  })
-
-  it('V1 typebox is left as it was', () => {
-    const { maxErrors } = Settings.Get()
-    validateInput({ type: 'object' }, 1)
-    expect(Settings.Get().maxErrors).toBe(maxErrors)
   })
 
   it('V1 works where code may not be made from strings', async () => {

@@ -182,23 +182,6 @@ test('a history too long even to be summarised loses its middle', async () => {
   expect(events.some(({ type }) => type === 'compacted')).toBe(true)
 })
 
-test('a summary that fails leaves the history as it is', async () => {
-  const talk = await talking({
-    rules: [
-      { when: 'Summarise this conversation', do: [{ fail: { status: 400, message: 'no' } }] },
-      { do: [{ say: 'ok' }] },
-    ],
-  })
-  await said(talk.agent, 'one')
-  await said(talk.agent, 'two')
-  const before = talk.agent.messages
-  expect(lines(await heard(talk.agent.compact()))[0]).toMatch(/^notice Could not summarise the history/)
-  expect(talk.agent.messages).toEqual(before)
-  expect(lines(await heard(over(whole(chat)).agent.compact()))).toEqual([
-    'notice There is nothing to summarise yet.',
-  ])
-})
-
 test('a summary that fails is not asked for again with every step', async () => {
   const fails = { when: 'Summarise this conversation', do: [{ fail: { status: 529 } }] }
   const steps = Array.from({ length: 12 }, () => ({ call: 'Again' }))

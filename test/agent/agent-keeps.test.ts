@@ -9,7 +9,6 @@ import {
   readTranscript,
   type SavedConversation,
 } from '../../src/agent/transcript.ts'
-import { validateRequest } from '../../src/core/oracle/validate.ts'
 import type { State } from '../../src/core/state.ts'
 import {
   echo,
@@ -101,30 +100,6 @@ test('a transcript cut anywhere, or without any one of its lines, is a history t
   expect(refusals(model)).toEqual([])
 })
 
-test('drops thinking that is bound to a lost line, and continues the conversation', async () => {
-  const rule = {
-    when: 'ponder',
-    do: [{ think: 'hm' }, { call: 'Echo' }, { think: 'so' }, { say: '{{result}}' }],
-  }
-  const model = whole({ ...scripted(rule, { do: [{ say: 'ok' }] }), boundThinking: true })
-  const file = join(folder(), 'talk.jsonl')
-  const transcript = openTranscript(file, () => {})
-  const bound = { model: 'claude-opus-5-5', retries: 0 }
-  const talk = start(model, { ...bound, onHistory: (change: never) => transcript.write(change) })
-  for (const text of ['ponder', 'hello', 'ponder']) await said(talk.agent, text)
-  const all = readFileSync(file, 'utf8').trimEnd().split('\n')
-  for (const [index] of all.entries()) {
-    writeFileSync(file, all.map((line, at) => (at === index ? line.slice(0, -9) : line)).join('\n'))
-    const saved = readTranscript(file)
-    expect(saved.lost).toBe(1)
-    const { agent } = start(model, { ...bound, messages: saved.messages })
-    expect(endOf(await said(agent, 'hello')), `without line ${index}`).toEqual({
-      type: 'end',
-      reason: 'done',
-    })
-  }
-})
-
 test('a session that went on in two places at once is one that the API takes', async () => {
   const rule = { when: 'ponder', do: [{ think: 'hm' }, { call: 'Echo' }, { say: '{{result}}' }] }
   const model = whole({ ...scripted(rule, { do: [{ say: 'ok' }] }), boundThinking: true })
@@ -169,23 +144,6 @@ test('reports, repairs and continues a file that was cut in half', async () => {
   expect(lost).toBe(1)
   expect(messages.at(-1)).toEqual({ role: 'user', content: 'on' })
   expect(readFileSync(file, 'utf8').startsWith(cut)).toBe(true)
-})
-
-test('counts and skips lines that are not entries', () => {
-  const file = join(folder(), 'talk.jsonl')
-  const odd = [
-    'null',
-    '5',
-    '{"type":"append"}',
-    '{"type":"else","messages":[]}',
-    '{"type":"state","state":1}',
-    '',
-  ]
-  appendFileSync(file, odd.join('\n'))
-  appendFileSync(file, '{"type":"append","messages":[null,{"role":"user","content":"hi"}]}\n')
-  const read = readTranscript(file)
-  expect(read).toMatchObject({ messages: [{ role: 'user', content: 'hi' }], lost: 5 })
-  expect(validateRequest({ model: 'any', max_tokens: 1, messages: read.messages })).toBeUndefined()
 })
 
 test('reports an unwritable disk once, and again when it has recovered and fails anew', () => {

@@ -71,14 +71,6 @@ describe('remote skills', () => {
     expect(notices).toEqual([])
   })
 
-  test('offered, then run', async () => {
-    const { skills, run } = open(`${await serveIndex(entries)}/all/index.json`)
-    await run('DiscoverSkills', { query: 'zzz' })
-    expect(skills.list().map(({ name }) => name)).toEqual(['invoices', 'taxes'])
-    expect(await skills.offer('fill in my tax return for last year')).toHaveLength(1)
-    expect(await run('Skill', { skill: 'taxes' })).toContain('The text of /taxes.md')
-  })
-
   test('neither an offer nor a local skill waits for the index', async () => {
     const { skills, run } = open(`${await serve(() => {})}/index.json`, [mine])
     expect(await skills.offer('fill in my tax return for last year')).toEqual([])

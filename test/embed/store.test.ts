@@ -87,12 +87,6 @@ describe('the store', () => {
     expect(statSync(fileIn(folder)).mode & 0o777).toBe(0o600)
   })
 
-  test('drops records that are not vectors', async () => {
-    const store = await openIn(temporaryFolder())
-    store.add(['a', 'b', 'c'], [vectorOf('a'), [1]])
-    expect(found(store, ['a', 'b', 'c'])).toEqual(['a'])
-  })
-
   test('the folder follows XDG_CACHE_HOME, if that is a whole path', () => {
     const absolute = process.platform === 'win32' ? 'C:\\cache' : '/cache'
     expect(defaultFolder({ XDG_CACHE_HOME: absolute })).toBe(join(absolute, 'toolshelf'))
@@ -126,15 +120,6 @@ describe('a folder that cannot be used', () => {
     await store.flush()
     expect(found(store, ['a', 'b'])).toEqual(['a', 'b'])
     expect(messages).toEqual([expect.stringContaining(folder)])
-  })
-
-  test('no folder at all is fine', async () => {
-    const messages: string[] = []
-    const store = await openIn(undefined, messages)
-    store.add(['a'], [vectorOf('a')])
-    await store.flush()
-    expect(store.has('a')).toBe(true)
-    expect(messages).toEqual([])
   })
 })
 

@@ -264,21 +264,6 @@ describe('a system message in the conversation', () => {
     ],
     ['of an image', image({}), betas, `${PLACE}${tag('image')}`],
   ])('%s', (_, block, allowed, message) => expect(said(block, allowed)).toBe(message))
-
-  it('follows a user message, and precedes the model’s', () => {
-    const words = system(text('x'))
-    const FOLLOW = 'messages.1: a system message must directly follow a user turn'
-    const say = (...messages: Json[]) => refusal(request([tool('a')], ...messages))
-    expect(say(hi, words)).toBeUndefined()
-    expect(say(hi, words, assistant(text('x')), hi)).toBeUndefined()
-    expect(say(hi, words, hi)).toBe(
-      'messages.1: a system message must be last or be followed by an assistant turn',
-    )
-    expect(say(hi, assistant(text('x')), words)).toBe(FOLLOW.replace('1', '2'))
-    expect(say(words, hi)).toBe(
-      "messages.0: use the top-level 'system' parameter for the initial system prompt",
-    )
-  })
 })
 
 describe('the lists around blocks', () => {

@@ -296,33 +296,6 @@ describe('a store', () => {
     return { store: wrapped, counts, gap: () => gaps.forEach((listener) => void listener()) }
   }
 
-  test('is not read for keys that are remembered, nor for a wrong key that is repeated', async () => {
-    const { store, counts } = countingStore()
-    const directory = await storeDirectory(store)
-    const { token } = await withAda(directory)
-    const users = authenticatorOf(directory)
-    await users.authenticate(token)
-    counts.reads = 0
-    for (let i = 0; i < 10; i++) await users.authenticate(token)
-    expect(counts.reads).toBe(0)
-    const wrong = createKey('ada').token
-    for (let i = 0; i < 10; i++) await users.authenticate(wrong)
-    expect(counts.reads).toBe(1)
-  })
-
-  test('is read once for a wrong secret and once for an unknown id', async () => {
-    const { store, counts } = countingStore()
-    const directory = await storeDirectory(store)
-    const { token, id } = await withAda(directory)
-    const users = authenticatorOf(directory)
-    await users.authenticate(token)
-    counts.reads = 0
-    await users.authenticate(`tsk_${id}_${'A'.repeat(43)}`)
-    expect(counts.reads).toBe(1)
-    await users.authenticate(`tsk_${'0'.repeat(16)}_${'A'.repeat(43)}`)
-    expect(counts.reads).toBe(2)
-  })
-
   test('is not flooded: of many keys at once, most are refused without a read', async () => {
     const { store, counts } = countingStore()
     const directory = await storeDirectory(store)

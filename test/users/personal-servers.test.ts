@@ -168,27 +168,6 @@ describe('two users and one server', () => {
     expect(await bob.search('whoami')).toContain('belongs to another record')
     expect(who.knocks).toEqual([])
   })
-
-  test('who subscribes to a resource of it is refused, in words that name no hidden server', async () => {
-    const who = await startWhoServer(TOKENS)
-    const { connect, set } = await open([personal(who.url)])
-    await set('half', 'token-one-of-ann')
-    const { client } = await connect('half')
-    const subscribed = client.subscribeResource({ uri: 'who+book://one' })
-    const message = await subscribed.catch((error: Error) => error.message)
-    expect(message).toContain('cannot subscribe to resources of "who"')
-    expect(message).not.toContain('echo')
-  })
-
-  test('a user without access to the server has no connection to it', async () => {
-    const who = await startWhoServer({ ...TOKENS, 'token-of-outsider': 'outsider' })
-    const { connect, set } = await open([personal(who.url)])
-    await set('outsider', 'token-of-outsider')
-    const outsider = await connect('outsider')
-    expect(await outsider.search('whoami')).not.toContain('who__')
-    expect((await outsider.run('who__whoami')).isError).toBe(true)
-    expect(who.knocks).toEqual([])
-  })
 })
 
 describe('logins of users', () => {
