@@ -351,8 +351,24 @@ describe('undo', () => {
     const forced = await machine.import(['--undo', '--yes', '--force'])
     const [, saved = ''] = /saved as (.*)\./.exec(forced.told) ?? []
     expect(readFileSync(saved, 'utf8')).toBe(edited)
+    expect(forced.printed).toMatch(/^ *- *"shelf"/m)
+    expect(forced.printed).not.toMatch(/^ *- *"toolshelf"/m)
     expect(readFileSync(file, 'utf8')).toBe(simple)
     expect(existsSync(machine.own)).toBe(false)
+  })
+
+  it('shows the tables of TOML that are replaced as they are now, without their secrets', async () => {
+    const machine = madeUpMachine()
+    const file = '.codex/config.toml'
+    machine.write(file, '[mcp_servers.one]\ncommand = "one"\n')
+    await machine.import(['--apply', '--yes'])
+    const env = '\n[mcp_servers.toolshelf.env]\nAPI_KEY = "hush-hush-hush"\n'
+    machine.write(file, machine.read(file).replace(/"mcp"/, '"mcp", "--edited"') + env)
+    const { printed } = await machine.import(['--undo', '--yes', '--force'])
+    expect(printed).toMatch(/^ *- .*--edited/m)
+    expect(printed).toContain('API_KEY')
+    expect(printed).not.toContain('hush-hush-hush')
+    expect(machine.read(file)).toBe('[mcp_servers.one]\ncommand = "one"\n')
   })
 
   it('puts a deleted file back only if forced', async () => {

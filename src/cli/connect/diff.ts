@@ -10,7 +10,10 @@ const MAX_LINES = 80
 const MAX_COLUMNS = 200
 
 /** Renders the changed parts; `servers` are those whose secrets the parts may contain. */
-export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
+export function changedLines(
+  parts: readonly Omit<MovedPart, 'path'>[],
+  servers: readonly ServerConfig[],
+): string[] {
   const redact = createTextRedactor(servers)
   const lines = parts.flatMap(({ before, after }) =>
     linesOf(redact(spread(before)), redact(spread(after))).map((line) => fit(line, MAX_COLUMNS)),

@@ -9,8 +9,10 @@ import {
   type RecordedFile,
 } from '../../connect/journal.ts'
 import { planUndo, type UndoPlan } from '../../connect/undo.ts'
-import { toJson } from '../../lib/json.ts'
+import { fieldsOf, listOf, toJson } from '../../lib/json.ts'
 import { readEntries } from '../../mcp/config/config.ts'
+import type { ServerEntry } from '../../mcp/config/formats.ts'
+import { currentPart } from '../../mcp/config/move.ts'
 import type { LocalMachine } from '../../mcp/config/places.ts'
 import { keepReferences, readServer } from '../../mcp/config/server.ts'
 import type { ServerConfig } from '../../mcp/types.ts'
@@ -83,7 +85,7 @@ async function undoFile(
   const leave = (reason: string) => {
     const isPartly = changed.has(file.file)
     const note = isPartly
-      ? `the newest changes of "toolshelf connect --apply" are undone. Those of ${shownTime(record.at)} are left: ${reason}`
+      ? `the newest changes of "toolshelf connect --apply" are undone. Those of ${record.at.slice(0, 16).replace('T', ' ')} UTC are left: ${reason}`
       : reason
     const earlier = steps.filter((step) => step.file !== file.file)
     steps.splice(0, steps.length, ...earlier, { file: file.file, outcome: 'left', note })
@@ -108,13 +110,8 @@ async function undoFile(
       const name = `${Date.now()}-edited-${basename(file.file)}`
       terminal.report(printable(`Your edited version is saved as ${await journal.save(name, current)}.`))
     }
-    await putBack(
-      journal,
-      file.file,
-      current,
-      undoing.content,
-      undoing.kind === 'servers' ? undefined : file.rights,
-    )
+    const rights = undoing.kind === 'servers' ? undefined : file.rights
+    await putBack(journal, file.file, current, undoing.content, rights)
     changed.add(file.file)
     const note = undoing.kind === 'servers' ? { note: 'edited since; only the servers went back' } : {}
     steps.push({ file: file.file, outcome: outcomeFor(undoing.content), ...note })
@@ -126,24 +123,26 @@ async function undoFile(
   }
 }
 
-const shownTime = (at: string) => `${at.slice(0, 16).replace('T', ' ')} UTC`
-
 async function mayUndo(
   { input, terminal, machine }: Context,
   file: RecordedFile,
   current: Buffer | undefined,
-  undoing: UndoPlan,
+  { kind, content }: Exclude<UndoPlan, { kind: 'done' }>,
 ): Promise<boolean> {
   const { clients, parts } = file
   if (!input.isSet('json')) {
     terminal.print(printable(`\n${clients.join(', ')}: ${file.file}`))
-    const reversed = parts.map(({ path, before, after }) => ({ path, before: after, after: before }))
-    const text = undoing.kind === 'done' ? undefined : undoing.content?.toString()
-    const servers = text === undefined ? [] : await serversIn(file.file, text, machine)
+    const now = current?.toString() ?? ''
+    const reversed = parts.map((part) => ({
+      before: kind === 'edited' ? currentPart(now, part) : part.after,
+      after: part.before,
+    }))
+    const back = await serversIn(file.file, content?.toString() ?? '', machine)
+    const servers = [...back, ...(await serversIn(file.file, now, machine))]
     for (const line of changedLines(reversed, servers)) terminal.print(printable(`  ${line}`))
-    if (undoing.kind === 'servers')
+    if (kind === 'servers')
       terminal.print('  It was edited since; only the servers go back, and your edits stay.')
-    if (undoing.kind === 'edited' && current) terminal.print('  Edits made since will be lost.')
+    if (kind === 'edited' && current) terminal.print('  Edits made since will be lost.')
   }
   if (input.isSet('yes')) return true
   if (!terminal.ask || input.isSet('json'))
@@ -157,7 +156,15 @@ async function mayUndo(
 /** The servers of a text, to hide their secrets. */
 async function serversIn(file: string, text: string, machine: LocalMachine): Promise<ServerConfig[]> {
   const { entries } = await readEntries({ file, text }, machine)
-  return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
+  return entries.map((entry) => readServer(entry, file, machine, keepReferences).server ?? unusable(entry))
+}
+
+/** An entry that cannot be used, or is the gateway's own, may hold secrets all the same. */
+function unusable({ fields: { env, headers, args, url } }: ServerEntry): ServerConfig {
+  const settings = Object.entries({ ...fieldsOf(env), ...fieldsOf(headers) })
+  const texts = Object.fromEntries(settings.map(([name, value]) => [name, String(value)]))
+  const transport = { kind: 'stdio', command: '', args: [...listOf(args), url].map(String), env: texts }
+  return { transport } as unknown as ServerConfig
 }
 
 /** Says what happens to our own file if every client's file is put back. */

@@ -52,6 +52,15 @@ export function restoreServers(text: string, parts: readonly MovedPart[]): strin
   }
 }
 
+/** Returns a part as it is in `text`, which may have been edited since the move; empty if it cannot be found. */
+export function currentPart(text: string, part: MovedPart): string {
+  try {
+    return read(text).textOf(part)
+  } catch {
+    return ''
+  }
+}
+
 type Group = { readonly path: readonly string[]; readonly names: ReadonlySet<string> }
 
 /** A parsed text, so that a large one is parsed once. */
@@ -61,8 +70,8 @@ type Document = {
   readonly move: (groups: readonly Group[], entry: NewEntry | undefined) => Change
   /** Returns the text with the part restored; throws if the part is not as the move left it. */
   readonly restore: (part: MovedPart) => string
-  /** Returns the text of the object at `path`. */
-  readonly textAt: (path: readonly string[]) => string
+  /** Returns the text of the object at `path`; in TOML of the tables that the move wrote. */
+  readonly textOf: (part: { readonly path: readonly string[]; readonly after?: string }) => string
 }
 
 type Change = {
@@ -73,14 +82,14 @@ type Change = {
 
 function readJson(text: string): Document {
   const parsed = parseJson(text)
-  const textAt = (path: readonly string[]) => {
+  const textOf = ({ path }: { readonly path: readonly string[] }) => {
     const { start, end } = valueAt(parsed, path)
     return text.slice(start, end)
   }
   return {
     value: parsed.value,
     parse: readJson,
-    textAt,
+    textOf,
     move(groups, entry) {
       const edits = groups.flatMap(({ path, names }, index) =>
         editMembers(text, parsed, path, names, index === 0 ? entry : undefined),
@@ -88,11 +97,11 @@ function readJson(text: string): Document {
       return {
         text: applyEdits(text, edits),
         partsOf: (changed) =>
-          groups.map(({ path }) => ({ path, before: textAt(path), after: changed.textAt(path) })),
+          groups.map(({ path }) => ({ path, before: textOf({ path }), after: changed.textOf({ path }) })),
       }
     },
     restore({ path, before, after }) {
-      const current = textAt(path)
+      const current = textOf({ path })
       const added = current === after ? [] : addedMembers(current, before, after)
       const restored = applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
       return added.reduce((edited, [name, value]) => setJsonValue(edited, [...path, name], value), restored)
@@ -129,7 +138,8 @@ function readToml(text: string): Document {
   return {
     value,
     parse: readToml,
-    textAt: () => '',
+    textOf: ({ after = '' }) =>
+      editTables(text, new Set(Object.keys(serversIn(after))), undefined, false).removed,
     move(groups, entry) {
       const names = new Set(groups.flatMap((group) => [...group.names]))
       const servers = isFields(value) ? value.mcp_servers : undefined
