@@ -90,7 +90,7 @@ export async function readQueries(path: string, terminal: Terminal): Promise<Eva
     if (!isNames(query.gold) || query.gold.length === 0) return '"gold" must be a list of tool names'
     if (query.acceptable !== undefined && !isNames(query.acceptable))
       return '"acceptable" must be a list of tool names'
-    return { ...query, id: query.id ?? String(line) }
+    return { ...query, id: `${path}:${line}` }
   })
 }
 

@@ -9,6 +9,7 @@ import { SearchInputError } from './input-error.ts'
 
 /** A query with its expected tools. */
 export type EvaluationQuery = {
+  /** Names the query in errors, such as by its file and line. */
   readonly id?: string
   readonly query: string
   /** Names of the tools that should be found. */
@@ -166,7 +167,7 @@ function resolve(
     if (tool) tools.add(tool)
     else if (isGold)
       throw new Error(
-        `query "${query.id ?? query.query}" has the gold "${name}", which is not in the catalogue${query.scope === undefined ? '' : ` under the server "${query.scope}"`}. Correct or remove it.`,
+        `${query.id ?? `"${query.query}"`}: the query has the gold "${name}", which is not in the catalogue${query.scope === undefined ? '' : ` under the server "${query.scope}"`}. Correct or remove it.`,
       )
   }
   return tools

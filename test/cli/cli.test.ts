@@ -107,6 +107,6 @@ describe('toolshelf search --eval', () => {
     const wrong = file('wrong.jsonl', [{ id: 'c', query: 'x', gold: ['nobody'] }])
     const { code, told } = await cli('search', '--eval', wrong, '--catalog', tools)
     expect(code).toBe(1)
-    expect(told).toContain('nobody')
+    expect(told).toContain(`${wrong}:1: the query has the gold "nobody"`)
   })
 })

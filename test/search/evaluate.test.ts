@@ -77,7 +77,7 @@ describe('many queries', () => {
 
   test('a gold that is not in the catalogue is an error', async () => {
     await expect(evaluate(spelled, tools, [{ id: 'q7', query: 'a', gold: ['nowhere'] }])).rejects.toThrow(
-      'query "q7" has the gold "nowhere", which is not in the catalogue',
+      'q7: the query has the gold "nowhere", which is not in the catalogue',
     )
   })
 })
