@@ -72,12 +72,10 @@ function manifest(): object {
     private: true,
     dependencies: {
       ...Object.fromEntries(servers.map((server) => [server.package, server.version])),
-      zod: ZOD,
+      zod: '4.6.7',
     },
   }
 }
-
-const ZOD = '4.6.7'
 
 /** None of the servers needs an install script. */
 const NPM = [

@@ -348,10 +348,8 @@ export function searchWire(host: Host, state: State): Wire | undefined {
   )
 }
 
-type Input = { readonly query?: unknown; readonly max_results?: unknown }
-
 function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
-  const { query, max_results: maxResults } = (input ?? {}) as Input
+  const { query, max_results: maxResults } = (input ?? {}) as { query?: unknown; max_results?: unknown }
   const typed = typeof query === 'string' || typeof query === 'number' ? String(query) : ''
   const text = cleanQuery(typed)
   const isEmpty = !/[^+\s]/.test(text) || /^select:[\s,]*$/i.test(text)

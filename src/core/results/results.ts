@@ -54,11 +54,9 @@ export type ResultRecord = {
   readonly shelved: readonly ShelvedResult[]
 }
 
-const PREFIX = 'result_'
-
 /** Returns the handle of a result. */
 function handleOf(id: string): string {
-  return PREFIX + id
+  return `result_${id}`
 }
 
 /** Returns the id in a handle that the model wrote; undefined if it is not one. */

@@ -43,8 +43,6 @@ export type LoadedTools = {
 /** What a search changed in the list. */
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
-type Entry = { readonly tokens: number; readonly usedAt: number }
-
 const MAX_REMEMBERED = 1000
 
 /** Creates an empty list. */
@@ -52,7 +50,7 @@ export function createLoadedTools(
   limits: LoadedToolsLimits = loadedToolsLimits,
   now: () => number = () => performance.now(),
 ): LoadedTools {
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, { readonly tokens: number; readonly usedAt: number }>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
   let isShelved = false

@@ -84,15 +84,13 @@ function createBudget(tools: number, size: number) {
   }
 }
 
-const MARK = 'anthropic/alwaysLoad'
-
 /** Returns who marked the tool as always loaded; undefined if nobody did. */
 function markedBy(
   { name, _meta }: ListedTool,
   { alwaysLoad, tools }: ServerConfig,
 ): 'person' | 'server' | 'overruled' | undefined {
   const configured = Object.hasOwn(tools, name) ? tools[name]?.alwaysLoad : undefined
-  const mark = typeof _meta === 'object' && _meta !== null ? _meta[MARK] : undefined
+  const mark = typeof _meta === 'object' && _meta !== null ? _meta['anthropic/alwaysLoad'] : undefined
   if (configured === false || (configured === undefined && mark === false)) return undefined
   if (configured === true || alwaysLoad === true) return 'person'
   if (mark !== true) return undefined

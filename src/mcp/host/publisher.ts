@@ -34,8 +34,6 @@ type Entry = {
   readonly refusal: AlwaysLoadRefusal
 }
 
-const NO_REFUSAL: AlwaysLoadRefusal = { tools: new Set(), reason: undefined }
-
 /** Creates the publisher of a shelf. */
 export function createPublisher(
   servers: readonly ServerConfig[],
@@ -105,7 +103,7 @@ export function createPublisher(
 }
 
 function emptyEntry(config: ServerConfig): Entry {
-  return { config, tools: [], shelved: new Map(), refusal: NO_REFUSAL }
+  return { config, tools: [], shelved: new Map(), refusal: { tools: new Set(), reason: undefined } }
 }
 
 async function toShelved(

@@ -45,11 +45,9 @@ type Timers = {
   clear(): void
 }
 
-type Timer = ReturnType<typeof setTimeout>
-
 /** Creates an empty set of timers. */
 export function createTimers(): Timers {
-  const timers = new Map<unknown, Timer>()
+  const timers = new Map<unknown, ReturnType<typeof setTimeout>>()
   const cancel = (key: unknown) => {
     clearTimeout(timers.get(key))
     timers.delete(key)

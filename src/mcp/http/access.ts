@@ -11,14 +11,12 @@ export type AccessWatch = {
   close(): void
 }
 
-type OpenResponse = { readonly user: User; readonly controller: AbortController }
-
 /** Milliseconds until users are checked again after the store did not answer. */
 const RETRY_MS = 5000
 
 /** Watches the users of a gateway; does nothing without users. */
 export function createAccessWatch(users: Authenticator | undefined, sessions: Sessions): AccessWatch {
-  const responses = new Set<OpenResponse>()
+  const responses = new Set<{ readonly user: User; readonly controller: AbortController }>()
   let retry: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
   let isChecking = false
