@@ -39,10 +39,10 @@ const others = units.flatMap((unit) =>
 )
 
 const program = (all: readonly string[][]) => `
-import { cleanText, unsafeKinds } from './src/lib/index.ts'
-import { validateRequest } from './src/core/oracle/index.ts'
-import { previewOf } from './src/core/results/index.ts'
-import { printableLine } from './src/terminal/index.ts'
+import { cleanText, unsafeKinds } from './src/lib/text.ts'
+import { validateRequest } from './src/core/oracle/validate.ts'
+import { previewOf } from './src/core/results/results.ts'
+import { printableLine } from './src/terminal/pen.ts'
 
 const oracle = (data) => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }
