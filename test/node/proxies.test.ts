@@ -235,7 +235,7 @@ describe('H12 commands behind a proxy', () => {
 it('H12 all our requests are made by this fetch', () => {
   const others = readFiles('src').filter(
     ({ path, text }) =>
-      !/inspector\/page|proxied-fetch|issuer-keys/.test(path) &&
+      !/inspector\/page|proxied-fetch|oauth\/token/.test(path) &&
       /(?:^|[=?(!] |await )fetch\(|(?:=|\?\?) fetch\b/m.test(text),
   )
   expect(others.map(({ path }) => path)).toEqual([])
