@@ -91,9 +91,10 @@ async function tryFault(name, worktree) {
   return code === 0 ? { name, problem: `NOT CAUGHT by ${suite}` } : { name, suite, test }
 }
 
+const parts = process.argv.slice(2)
 const names = (await readdir(folder))
   .filter((name) => name.endsWith('.patch'))
-  .filter((name) => process.argv.slice(2).every((part) => name.includes(part)))
+  .filter((name) => parts.length === 0 || parts.some((part) => name.includes(part)))
 const places = await mkdtemp(join(tmpdir(), 'faults-'))
 const queue = [...names]
 const failures = []
@@ -118,4 +119,4 @@ try {
   await rm(places, { recursive: true, force: true })
 }
 console.log(`${names.length - failures.length} of ${names.length} faults are caught`)
-if (failures.length > 0) process.exitCode = 1
+if (failures.length > 0 || names.length === 0) process.exitCode = 1
