@@ -1,6 +1,6 @@
 // Converts a Messages request to a Chat Completions request with few fields, since many servers refuse unknown ones.
 // Fields that grow from turn to turn come last, for the prompt cache: tools, then messages.
-import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../../lib/json.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
 import { hash } from '../../lib/objects.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/lower.ts'
@@ -50,15 +50,11 @@ function settingsOf(request: MessagesRequest, dialect: Dialect): Fields {
 /** A client that defined the function in this API keeps fields that only it has, such as `strict`. */
 function toTool(tool: Fields, names: Names, native: ClientTerms['tools'] | undefined): Fields {
   const { name, description, input_schema } = plainTool(tool)
-  const { function: called, ...own } = omitFields(native?.get(textOf(name)) ?? {}, 'defer_loading')
+  const { function: called, defer_loading: _, ...own } = native?.get(textOf(name)) ?? {}
+  const { defer_loading: __, ...inner } = fieldsOf(called)
   // OpenAI refuses an object schema without `properties`.
   const parameters = { type: 'object', properties: {}, ...fieldsOf(input_schema) }
-  const definition = {
-    ...omitFields(fieldsOf(called), 'defer_loading'),
-    name: names.short(textOf(name)),
-    description,
-    parameters,
-  }
+  const definition = { ...inner, name: names.short(textOf(name)), description, parameters }
   return { ...own, type: 'function', function: definition }
 }
 
