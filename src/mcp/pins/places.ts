@@ -61,10 +61,8 @@ export function storePlace(store: StateStore): PinPlace {
       for await (const { value } of entriesIn(store, PREFIX)) found.push(value)
       return found
     },
-    async alone(server, work) {
-      const { withLock } = await import('../../store/with-lock.ts')
-      return withLock(store, `lock/pins/${server}`, LOCK_MS, work)
-    },
+    alone: async (server, work) =>
+      (await import('../../store/with-lock.ts')).withLock(store, `lock/pins/${server}`, LOCK_MS, work),
     announce: (server) => store.publish(CHANNEL, server),
   }
 }
