@@ -2,7 +2,8 @@
 // `npm run reference`.
 import { createMcpMetrics } from '../src/mcp/gateway/mcp-metrics.ts'
 import { createMessagesMetrics } from '../src/messages/server/metrics.ts'
-import { createMetricRegistry, processSeries } from '../src/operate/metrics.ts'
+import { processSeries } from '../src/operate/metrics.ts'
+import { createMetricRegistry } from '../src/operate/registry.ts'
 import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 

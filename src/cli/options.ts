@@ -14,8 +14,7 @@ import type { StateStore } from '../store/types.ts'
 import type { UserDirectory } from '../users/directory.ts'
 import type { TokenAccess } from '../users/oauth/access.ts'
 import type { People } from '../users/people.ts'
-import type { Authenticator, Profile } from '../users/types.ts'
-import type { UsageMeter } from '../users/usage.ts'
+import type { Authenticator, Profile, UsageMeter } from '../users/types.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
 
 /** The option, with its default in the help. */

@@ -1,5 +1,4 @@
 // Helpers for HTTP servers: listening, comparing keys, and running web-standard handlers on Node's requests.
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -60,12 +59,6 @@ export async function closeGently(server: Server, timeoutMs: number): Promise<vo
   })
   clearTimeout(cutOff)
   clearInterval(idle)
-}
-
-/** Compares in constant time, independent of the lengths. */
-export function isSecret(candidate: string | null | undefined, secret: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(candidate ?? ''), digest(secret)) && typeof candidate === 'string'
 }
 
 /** Returns a client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */

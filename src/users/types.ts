@@ -80,3 +80,28 @@ export type Authenticator = {
 export function isRefusal(outcome: User | AccessRefusal): outcome is AccessRefusal {
   return 'status' in outcome
 }
+
+/** What is limited. */
+export type UsageKind = 'requests' | 'searches' | 'tokens'
+
+/** Counts what users use. Accesses the store only for users with a limit. */
+export type UsageMeter = {
+  /** Counts use that is about to happen; returns a refusal if it exceeds a limit. */
+  take(user: User, kind: UsageKind, amount?: number): Promise<AccessRefusal | undefined>
+  /**
+   * Begins use whose amount is known only afterwards; returns a refusal if it may not begin. Until it is settled it
+   * counts with its estimate, so that many concurrent requests do not all begin below a limit that one of them reaches.
+   */
+  begin(user: User, kind: UsageKind, estimate: number): Promise<AccessRefusal | BegunUse>
+}
+
+/** Use that has begun. */
+export type BegunUse = {
+  /** Replaces the estimate by the actual amount. Never fails: reports what cannot be counted. */
+  settle(amount: number): Promise<void>
+}
+
+/** Returns whether a user has a limit of this kind. */
+export function isLimited({ profile: { limits } }: User, kind: UsageKind): boolean {
+  return limits[`${kind}PerMinute`] !== undefined || limits[`${kind}PerDay`] !== undefined
+}

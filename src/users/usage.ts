@@ -1,27 +1,7 @@
 // Counts what users with limits use, in fixed windows of a minute and a day (UTC), in the store that replicas share.
 import { createHash } from 'node:crypto'
 import { type StateStore, StoreError } from '../store/types.ts'
-import type { AccessRefusal, UsageLimits, User } from './types.ts'
-
-/** What is limited. */
-export type UsageKind = 'requests' | 'searches' | 'tokens'
-
-/** Counts what users use. Accesses the store only for users with a limit. */
-export type UsageMeter = {
-  /** Counts use that is about to happen; returns a refusal if it exceeds a limit. */
-  take(user: User, kind: UsageKind, amount?: number): Promise<AccessRefusal | undefined>
-  /**
-   * Begins use whose amount is known only afterwards; returns a refusal if it may not begin. Until it is settled it
-   * counts with its estimate, so that many concurrent requests do not all begin below a limit that one of them reaches.
-   */
-  begin(user: User, kind: UsageKind, estimate: number): Promise<AccessRefusal | BegunUse>
-}
-
-/** Use that has begun. */
-export type BegunUse = {
-  /** Replaces the estimate by the actual amount. Never fails: reports what cannot be counted. */
-  settle(amount: number): Promise<void>
-}
+import type { AccessRefusal, UsageKind, UsageLimits, UsageMeter, User } from './types.ts'
 
 /** Options of `createUsageMeter`. */
 type UsageMeterOptions = {
@@ -134,11 +114,6 @@ const MAX_NAME = 500
 function nameOf(id: string): string {
   const name = encodeURIComponent(id)
   return name.length <= MAX_NAME ? name : `~${createHash('sha256').update(id).digest('hex')}`
-}
-
-/** Returns whether a user has a limit of this kind. */
-export function isLimited(user: User, kind: UsageKind): boolean {
-  return limitsOf(user, kind).length > 0
 }
 
 function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window; readonly limit: number }[] {

@@ -3,8 +3,7 @@
 // Implements H10.
 import type { Trace } from '../core/trace.ts'
 import { type Slice, turns } from '../node/scheduler.ts'
-import type { AccessRefusal, User } from './types.ts'
-import { isLimited, type UsageMeter } from './usage.ts'
+import { type AccessRefusal, isLimited, type UsageMeter, type User } from './types.ts'
 
 /** What work uses up. Calls count as requests. */
 export type WorkKind = 'calls' | 'searches' | 'tokens'

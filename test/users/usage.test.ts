@@ -2,8 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/memory.ts'
 import { type StateStore, StoreError } from '../../src/store/types.ts'
-import type { AccessRefusal, UsageLimits, User } from '../../src/users/types.ts'
-import { type BegunUse, createUsageMeter } from '../../src/users/usage.ts'
+import type { AccessRefusal, BegunUse, UsageLimits, User } from '../../src/users/types.ts'
+import { createUsageMeter } from '../../src/users/usage.ts'
 import { profileOf } from './support.ts'
 
 const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, uid: id, profile: profileOf({ limits }) })

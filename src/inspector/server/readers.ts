@@ -1,7 +1,7 @@
 // Decides who reads the page: the person who started the process has the key that it printed, and may do everything; a user
 // who is an operator sees what any client of theirs sees, and is counted like it.
 // Implements H10, S10.
-import { isSecret } from '../../node/http.ts'
+import { isSecret } from '../../node/secret.ts'
 import { rightsOf } from '../../users/rights.ts'
 import { type AccessRefusal, isRefusal, type User } from '../../users/types.ts'
 import { type ClientWork, createClientWork } from '../../users/work.ts'

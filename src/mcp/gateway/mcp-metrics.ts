@@ -4,7 +4,7 @@ import {
   type MetricRegistry,
   requestSeries,
   storeSeries,
-} from '../../operate/metrics.ts'
+} from '../../operate/registry.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 
 const series = {

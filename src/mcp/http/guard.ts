@@ -6,7 +6,7 @@ import {
   originValidationResponse,
 } from '@modelcontextprotocol/server'
 import { createHostAccess } from '../../node/access.ts'
-import { isSecret } from '../../node/http.ts'
+import { isSecret } from '../../node/secret.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/types.ts'
 
 /** Options of `createGuard`. */

@@ -3,8 +3,8 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isSecret } from '../../node/http.ts'
 import { OptionError } from '../../node/option-error.ts'
+import { isSecret } from '../../node/secret.ts'
 
 /** A server that waits for the redirect. */
 type Callback = {

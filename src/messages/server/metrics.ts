@@ -5,7 +5,7 @@ import {
   requestSeries,
   type SeriesTable,
   storeSeries,
-} from '../../operate/metrics.ts'
+} from '../../operate/registry.ts'
 
 /** Counters of a Messages gateway, as `/metrics` shows them. */
 export type MessagesMetrics = MetricRegistry<CounterName> & {

@@ -3,16 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TraceListener } from '../../core/trace.ts'
 import { checkKeyLength } from '../../node/access.ts'
-import {
-  answerNode,
-  close,
-  closeGently,
-  isForInspector,
-  isSecret,
-  LOOPBACK,
-  listen,
-} from '../../node/http.ts'
+import { answerNode, close, closeGently, isForInspector, LOOPBACK, listen } from '../../node/http.ts'
 import { OptionError } from '../../node/option-error.ts'
+import { isSecret } from '../../node/secret.ts'
 import { watchProcess } from '../../operate/metrics.ts'
 import {
   createHttpServer,
@@ -21,8 +14,7 @@ import {
   type ReadinessCheck,
   type TlsFiles,
 } from '../../operate/service.ts'
-import type { Authenticator } from '../../users/types.ts'
-import type { UsageMeter } from '../../users/usage.ts'
+import type { Authenticator, UsageMeter } from '../../users/types.ts'
 import type { MessagesGateway } from '../gateway.ts'
 import { apiFor } from '../inbound/apis.ts'
 import { AUTO, type ModeSetting } from '../plan.ts'
