@@ -23,8 +23,8 @@ export type ClientSet = {
 }
 
 const COMMON: ClientSet = { folder: '.' }
-/** MCP Inspector, mcporter, opencode and pi. */
-export const AGENTS: ClientSet = { folder: 'agents', largeMB: 485 }
+/** MCP Inspector, mcporter, mcp-cli, opencode and pi. */
+export const AGENTS: ClientSet = { folder: 'agents', largeMB: 489 }
 
 /** `needed`: files of packages that not every platform has. */
 export async function prepareClients(needed: readonly string[] = [], set = COMMON): Promise<Clients> {

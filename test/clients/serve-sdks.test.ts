@@ -23,7 +23,7 @@ const modules = {
   mastraAgent: '@mastra/core/dist/agent/index.js',
   mastraTools: '@mastra/core/dist/tools/index.js',
 }
-const clients = await prepareClients(Object.values(modules), { folder: 'sdks', largeMB: 270 })
+const clients = await prepareClients(Object.values(modules), { folder: 'sdks', largeMB: 390 })
 const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
 
 // Mastra would report that it is used, and fetch a list of providers.
