@@ -26,6 +26,8 @@ export type McpAgentCase = {
   /** The modes in which it sees a list of tools that grows; the others are a bridge for it. */
   readonly listModes: readonly string[]
   readonly bridgeModes: readonly string[]
+  /** Methods that it calls while servers are still starting. */
+  readonly early?: readonly string[]
   readonly start?: typeof startModel
   readonly run: (run: AgentRun) => Promise<Output>
 }
@@ -39,6 +41,7 @@ export function describeMcpAgent({
   prefix,
   listModes,
   bridgeModes,
+  early = [],
   start = startModel,
   run,
 }: McpAgentCase): void {
@@ -85,7 +88,7 @@ export function describeMcpAgent({
       expect(turns[0]?.tools).not.toContain(found)
       expect(turns.at(-2)?.tools).toContain(found)
       expect(turns.at(-1)?.last).toContain('Echo: seven')
-      expectRecorded(name, mode, home)
+      expectRecorded(name, mode, home, early)
     })
 
     it.each(bridgeModes)(
@@ -94,7 +97,7 @@ export function describeMcpAgent({
         const turns = await talk(mode, bridged, ({ last }) => last.includes('message'))
         expect(turns.at(-1)?.last).toContain('Echo: seven')
         for (const { tools } of turns) expect(tools).toEqual(turns[0]?.tools)
-        expectRecorded(name, mode, home)
+        expectRecorded(name, mode, home, early)
       },
     )
   })
