@@ -67,7 +67,7 @@ function linesOf(requests: readonly SentRequest[]): string[] {
     if (isOther) lines.push(headingOf(request))
     heading = headingOf(request)
     const items = itemsOf(request.body)
-    const texts = items.map((item) => canonical(item))
+    const texts = items.map((item) => canonical(withPlainText(item)))
     const same = texts.findIndex((item, at) => item !== before[at])
     const start = same < 0 ? texts.length : same
     const newTools = toolsOf(request.body.tools as readonly Json[])
@@ -123,6 +123,12 @@ function canonical(value: unknown): string {
 function itemsOf({ system, messages, input }: Json): Json[] {
   const items = (messages ?? input) as Json[]
   return system === undefined ? items : [{ role: 'system', content: system }, ...items]
+}
+
+/** A string means the same as one block of text; clients send a block where they mark it for the cache. */
+function withPlainText(item: Json): Json {
+  const [block, ...others] = Array.isArray(item.content) ? (item.content as Json[]) : []
+  return block?.type === 'text' && others.length === 0 ? { ...item, content: block.text } : item
 }
 
 /** A role with the kinds of its blocks, or the type of an item. */
