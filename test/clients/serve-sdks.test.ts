@@ -9,8 +9,8 @@ import { prepareClients } from './install.ts'
 import { type Model, startModel } from './model.ts'
 import { checkEmulated, obedient, useTools } from './obedient.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
+import { converser, MAX_STEPS } from './sdk-agent.ts'
 import { expectSent } from './sent.ts'
-import { connectServers, type PlainTool } from './servers.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const modules = {
@@ -33,32 +33,6 @@ afterAll(() => void vi.unstubAllEnvs())
 
 const deferred = { providerOptions: { openai: { deferLoading: true } } }
 const apiKey = 'none'
-const MAX_STEPS = 8
-
-/** A conversation that grows: takes all messages, answers with the new ones and its last words. */
-type Loop = (
-  messages: readonly object[],
-) => Promise<{ readonly text: string; readonly added: readonly object[] }>
-
-async function converser(
-  home: Home,
-  makeLoop: (tools: readonly PlainTool[]) => Promise<Loop>,
-): Promise<Agent> {
-  const { tools, called, close } = await connectServers(home)
-  const loop = await makeLoop(tools)
-  const messages: object[] = []
-  return {
-    async ask(text) {
-      messages.push({ role: 'user', content: text })
-      const { text: answer, added } = await loop(messages)
-      messages.push(...added)
-      return answer
-    },
-    called,
-    stop: async () => void (await close()),
-  }
-}
-
 type ModelOf = (url: string) => Promise<unknown>
 
 /** `search`: OpenAI's own tool search, with which all other tools are deferred. */
