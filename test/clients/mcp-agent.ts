@@ -1,6 +1,6 @@
 // The suite for agents that have the gateway as their only MCP server and a scripted model: the model searches, and calls what it
 // found.
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { gatewayCommand, type Home, makeHome, type Output } from './gateway.ts'
 import type { Clients } from './install.ts'
 import { expectRecorded, recordedCommand } from './mcp-sent.ts'
@@ -45,12 +45,8 @@ export function describeMcpAgent({
   start = startModel,
   run,
 }: McpAgentCase): void {
-  const home = makeHome()
-  const { everything } = home.servers
-  const oneServer = home.write('one-server.json', { mcpServers: { everything } })
+  let home: Home
   let model: Model | undefined
-  afterEach(() => model?.close())
-  afterAll(home.remove)
 
   const echo: Step = { call: `${prefix}everything__echo`, input: { message: 'seven' } }
   const input = { name: 'everything__echo', arguments: { message: 'seven' } }
@@ -72,6 +68,8 @@ export function describeMcpAgent({
       return isCalled ? call : search
     }
     model = await start(decide)
+    const { everything } = home.servers
+    const oneServer = home.write('one-server.json', { mcpServers: { everything } })
     const gateway = gatewayCommand(clients.node, oneServer, '--mode', mode)
     const command = recordedCommand(gateway, home, mode)
     const { signal } = over
@@ -81,6 +79,12 @@ export function describeMcpAgent({
   }
 
   describe.skipIf(clients.missing)(name, () => {
+    beforeAll(() => {
+      home = makeHome()
+    })
+    afterEach(() => model?.close())
+    afterAll(() => home?.remove())
+
     it.each(listModes)('mode %s: a found tool comes into its list of tools, and works', async (mode) => {
       const found = `${prefix}everything__echo`
       const turns = await talk(mode, echo, ({ tools }) => tools.includes(found))

@@ -1,13 +1,12 @@
 // mcp-cli against the gateway: a command line that connects, does one thing and prints the answer.
-import { afterAll, describe, expect, it } from 'vitest'
-import { gatewayCommand, makeHome, run } from './gateway.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { gatewayCommand, type Home, makeHome, run } from './gateway.ts'
 import { AGENTS, prepareClients } from './install.ts'
 import { expectRecorded, recordedCommand } from './mcp-sent.ts'
 
 const cli = '@wong2/mcp-cli/src/cli.js'
 const clients = await prepareClients([cli], AGENTS)
-const home = makeHome()
-afterAll(home.remove)
+let home: Home
 
 /** Each run starts the gateway and its server anew. */
 async function carryOut(command: string, target: string, input: object): Promise<string> {
@@ -23,6 +22,11 @@ async function carryOut(command: string, target: string, input: object): Promise
 }
 
 describe.skipIf(clients.missing)('mcp-cli', () => {
+  beforeAll(() => {
+    home = makeHome()
+  })
+  afterAll(() => home?.remove())
+
   it('searches, and calls what it found through the bridge or by its own name', async () => {
     const found = await carryOut('call-tool', 'ToolSearch', { query: 'sum of two numbers' })
     expect(found).toContain('everything__get-sum')

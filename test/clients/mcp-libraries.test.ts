@@ -2,7 +2,7 @@
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serveScript } from '../mcp/support/server-here.ts'
-import { gatewayCommand, type HttpGateway, makeHome, startHttpGateway } from './gateway.ts'
+import { gatewayCommand, type Home, type HttpGateway, makeHome, startHttpGateway } from './gateway.ts'
 import { prepareClients } from './install.ts'
 import { expectRecorded, recordedCommand, recordHttp } from './mcp-sent.ts'
 
@@ -12,8 +12,6 @@ const modules = {
 }
 const clients = await prepareClients(Object.values(modules), { folder: 'sdks', largeMB: 390 })
 const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
-
-const calculator = { url: serveScript('healthy') }
 
 /** A library's tools, ready to run; each answers with what the model would get. */
 type Opened = {
@@ -56,19 +54,22 @@ describe.skipIf(clients.missing).each([
   { name: 'LangChain', open: openLangChain },
   { name: 'Mastra', open: openMastra },
 ])('the MCP client of $name', ({ name, open }) => {
-  const home = makeHome()
-  const config = home.write('one.json', { mcpServers: { calculator } })
-  const command = recordedCommand(gatewayCommand(clients.node, config), home, 'stdio')
+  let home: Home
+  let command: ReturnType<typeof recordedCommand>
   let http: HttpGateway
   let recorder: Awaited<ReturnType<typeof recordHttp>>
   beforeAll(async () => {
+    home = makeHome()
+    const calculator = { url: serveScript('healthy') }
+    const config = home.write('one.json', { mcpServers: { calculator } })
+    command = recordedCommand(gatewayCommand(clients.node, config), home, 'stdio')
     http = await startHttpGateway(clients.node, { ...home, config })
     recorder = await recordHttp(http.url)
   })
   afterAll(async () => {
     await recorder?.stop()
     await http?.stop()
-    home.remove()
+    home?.remove()
   })
 
   it.each([
