@@ -35,7 +35,7 @@ describeMcpAgent({
   clients,
   prefix: 'mcp__shelf__',
   listModes: [],
-  bridgeModes: ['auto', 'list', 'bridge'],
+  bridgeModes: ['auto', 'list'],
   early: ['prompts/list', 'resources/list', 'subscriptions/listen'],
   start,
   run: runClaude,

@@ -1,7 +1,6 @@
 // A model that does what a test says, behind the Gemini API on loopback: generateContent, streamed or not.
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { listenHere } from './loopback.ts'
 import type { Model, Step, Turn } from './model.ts'
 
 type Body = {
@@ -12,7 +11,7 @@ type Body = {
 /** Requests without tools are chores: they are answered and not counted. */
 export async function startGeminiModel(decide: (turn: Turn, index: number) => Step): Promise<Model> {
   const turns: Turn[] = []
-  const server = createServer(async (request, response) => {
+  const server = await listenHere(async (request, response) => {
     const { tools = [], contents } = (await json(request)) as Body
     const names = tools
       .flatMap(({ functionDeclarations = [] }) => functionDeclarations)
@@ -24,17 +23,7 @@ export async function startGeminiModel(decide: (turn: Turn, index: number) => St
     response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
     response.end(isStream ? `data: ${reply}\n\n` : reply)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    turns,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
+  return { ...server, turns }
 }
 
 function replyOf(step: Step): string {

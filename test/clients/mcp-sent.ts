@@ -1,11 +1,11 @@
 // What passes between an MCP client and the gateway: recorded on stdio or over HTTP, and shown as the golden files in `sent/` have it.
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Home } from './gateway.ts'
+import { listenHere } from './loopback.ts'
 import { expectLines, hashOf } from './sent.ts'
 
 type Fields = { readonly [key: string]: unknown }
@@ -52,7 +52,7 @@ export async function recordHttp(target: string) {
     const lines = text.split('\n').map((line) => line.replace(/^data: /, ''))
     for (const line of lines) if (line.startsWith('{')) passed.push({ way, message: JSON.parse(line) })
   }
-  const server = createServer(async (incoming, outgoing) => {
+  const { url, close } = await listenHere(async (incoming, outgoing) => {
     const body = await buffer(incoming)
     keep('>', body.toString())
     const onward = request(target, { method: incoming.method, headers: incoming.headers }, (answer) => {
@@ -68,16 +68,10 @@ export async function recordHttp(target: string) {
     outgoing.on('close', () => onward.destroy())
     onward.end(body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}${new URL(target).pathname}`,
+    url: url + new URL(target).pathname,
     expect: (client: string) => expectLines(`MCP ${client}, HTTP`, shown(passed)),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
+    stop: close,
   }
 }
 

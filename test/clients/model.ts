@@ -1,6 +1,6 @@
 // A model that does what a test says, behind the chat completions API on loopback: what an agent talks to in these tests.
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { listenHere } from './loopback.ts'
 
 /** What the agent sent: the tools that it offers, and the last message's text. */
 export type Turn = { readonly tools: readonly string[]; readonly last: string }
@@ -19,9 +19,9 @@ type Body = {
 /** Requests without tools are chores, such as a title: they are answered and not counted. */
 export async function startModel(decide: (turn: Turn, index: number) => Step): Promise<Model> {
   const turns: Turn[] = []
-  const server = createServer(async (request, response) => {
+  const server = await listenHere(async (request, response) => {
     if (request.method === 'GET') return void response.end('{"data":[]}')
-    const body = JSON.parse(await textOf(request)) as Body
+    const body = (await json(request)) as Body
     const step = body.tools?.length ? next(body) : { say: 'A title' }
     const isStream = body.stream === true
     response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
@@ -37,17 +37,7 @@ export async function startModel(decide: (turn: Turn, index: number) => Step): P
     return decide(turn, turns.length - 1)
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}/v1`,
-    turns,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
+  return { url: `${server.url}/v1`, turns, close: server.close }
 }
 
 type Usage = ReturnType<typeof usageOf>
@@ -81,10 +71,4 @@ function toolCall({ call, input }: { readonly call: string; readonly input: obje
 
 function streamed(step: Step, usage: Usage): string {
   return `data: ${JSON.stringify(completion(step, 'delta', usage))}\n\ndata: [DONE]\n\n`
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
 }

@@ -1,7 +1,6 @@
 // Stands between the gateway and a model and records what really went upstream: each request, the names of its tools, and the
 // input tokens that the model reported for it.
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
@@ -12,6 +11,7 @@ import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
 import { readScript } from '../../src/messages/upstream/script-file.ts'
 import { rankers } from '../../src/rankers/rankers.ts'
 import { scriptWith } from './conversation.ts'
+import { listenHere } from './loopback.ts'
 import type { SentRequest } from './sent.ts'
 
 /** A request that the model answered. */
@@ -33,7 +33,7 @@ type Tool = {
 /** Forwards every request to `target`. Requests without tools are chores, such as a title: they are not recorded. */
 export async function startRecorder(target: string): Promise<Recorder> {
   const sent: Sent[] = []
-  const server = createServer(async (request, response) => {
+  const { url, close } = await listenHere(async (request, response) => {
     const body = await buffer(request)
     const answer = await fetch(target + request.url, {
       method: request.method ?? 'GET',
@@ -48,17 +48,7 @@ export async function startRecorder(target: string): Promise<Recorder> {
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
     await pipeline(Readable.from([text]), response).catch(() => {})
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    sent,
-    stop: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
+  return { url, sent, stop: close }
 }
 
 /** A script plays the model in this process, behind all three APIs, with a recorder before it; it hides nothing. */
