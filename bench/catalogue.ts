@@ -1,7 +1,7 @@
 // Real tool definitions for the benches, one JSON object a line. They are not part of the project: a path is given
 // in TOOLSHELF_CATALOGUE, or as the last argument.
 import { existsSync, readFileSync } from 'node:fs'
-import type { Tool } from '../src/index.ts'
+import type { Tool } from '../packages/core/src/index.ts'
 
 export function readCatalogue(): Tool[] {
   const path =

@@ -1,7 +1,8 @@
 // Measures compact definitions over a catalogue: tokens before and after.
-import { estimateTokens } from '../src/core/tokens.ts'
-import { compactDefinition } from '../src/core/tools/compact.ts'
-import { createShelf } from '../src/index.ts'
+
+import { createShelf } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/tokens.ts'
+import { compactDefinition } from '../packages/core/src/tools/compact.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'
 

@@ -1,6 +1,6 @@
 // Measures a warm turn: time and memory of `prepare` as the conversation and the pool grow, compared with serialising
 // the same request. After the first turn the cost must depend only on what is new.
-import { createShelf, type Tool } from '../src/index.ts'
+import { createShelf, type Tool } from '../packages/core/src/index.ts'
 import { median, report, table } from './report.ts'
 
 const TURNS = 40

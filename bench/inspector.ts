@@ -14,7 +14,7 @@ import { sampleTools } from '../test/inspector/support/tools.ts'
 
 const count = Number(process.argv[2] ?? 100_000)
 const folder = await mkdtemp(join(tmpdir(), 'toolshelf-bench-'))
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../packages/cli/dist/main.js', import.meta.url))
 
 async function prepare(): Promise<{ readonly file: string; readonly config: string }> {
   const [file, config] = [join(folder, 'audit.jsonl'), join(folder, 'toolshelf.json')]

@@ -3,10 +3,10 @@
 // written for development and ten kept for the end.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Rank, rankers, type Tool } from '../src/index.ts'
-import { type EvaluationQuery, evaluate, poolTools } from '../src/search/evaluate.ts'
-import { createHybrid } from '../src/search/hybrid.ts'
-import { createMeaning, createVectors } from '../src/search/meaning/meaning.ts'
+import { type Rank, rankers, type Tool } from '../packages/core/src/index.ts'
+import { type EvaluationQuery, evaluate, poolTools } from '../packages/core/src/search/evaluate.ts'
+import { createHybrid } from '../packages/core/src/search/hybrid.ts'
+import { createMeaning, createVectors } from '../packages/core/src/search/meaning/meaning.ts'
 import { report, table } from './report.ts'
 
 type Need = {
@@ -38,7 +38,7 @@ const tools = poolTools(
   ),
 )
 
-const meaning = createMeaning(readFileSync(new URL('../data/meaning.bin', import.meta.url)))
+const meaning = createMeaning(readFileSync(new URL('../packages/core/data/meaning.bin', import.meta.url)))
 const columns: Readonly<Record<string, Rank>> = {
   lexical: rankers.lexical,
   'hybrid, not translated': createHybrid({ vectors: createVectors(meaning) }),

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Client } from '@modelcontextprotocol/client'
 import type { Command } from './mcp-servers.ts'
 
-const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../packages/cli/dist/main.js', import.meta.url))
 
 /** Server definitions by name, as in a configuration file. */
 export type Servers = ReadonlyMap<string, Command & { readonly allow?: readonly string[] }>

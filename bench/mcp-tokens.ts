@@ -1,7 +1,7 @@
 // Counts the tokens of definitions that a client sees: all servers directly, and the gateway in front of them, before and after a
 // search that finds three tools.
 import type { Client } from '@modelcontextprotocol/client'
-import { CHARACTERS_PER_TOKEN, estimateTokens } from '../src/core/tokens.ts'
+import { CHARACTERS_PER_TOKEN, estimateTokens } from '../packages/core/src/tokens.ts'
 import { callText, gatewayCommand, type Servers } from './mcp-gateway.ts'
 import { start } from './mcp-processes.ts'
 import type { Alone, ListedTools } from './mcp-start.ts'

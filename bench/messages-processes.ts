@@ -8,7 +8,7 @@ import type { FirstBytes, Job, ShortJob } from './messages-clients.ts'
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = join(HERE, '..')
 /** `BENCH_MAIN` measures another build. */
-const MAIN = process.env.BENCH_MAIN ?? join(ROOT, 'dist/cli/main.js')
+const MAIN = process.env.BENCH_MAIN ?? join(ROOT, 'packages/cli/dist/main.js')
 
 export type Running = { readonly pid: number; readonly url: string; readonly end: () => Promise<void> }
 

@@ -1,17 +1,17 @@
 // Counts the input tokens of a conversation of twenty turns with and without Toolshelf, on every wire, and how many of them a prompt
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import type { PromptSegment } from '../src/core/oracle/walk.ts'
-import { createCollector } from '../src/core/reply.ts'
-import { CHARACTERS_PER_TOKEN } from '../src/core/tokens.ts'
-import type { Fields } from '../src/lib/json.ts'
-import { createMessagesGateway } from '../src/messages/gateway.ts'
-import { parseModeSetting } from '../src/messages/plan.ts'
-import type { MessagesRequest, UpstreamWire } from '../src/messages/types.ts'
-import { createScriptUpstream, type ObservedRequest } from '../src/messages/upstream/script.ts'
-import { readScript } from '../src/messages/upstream/script-file.ts'
-import { rankers } from '../src/rankers/rankers.ts'
+import type { Fields } from '../packages/core/src/lib/json.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import type { PromptSegment } from '../packages/core/src/oracle/walk.ts'
+import { rankers } from '../packages/core/src/rankers/rankers.ts'
+import { createCollector } from '../packages/core/src/reply.ts'
+import { CHARACTERS_PER_TOKEN } from '../packages/core/src/tokens.ts'
+import { createMessagesGateway } from '../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../packages/messages/src/plan.ts'
+import type { MessagesRequest, UpstreamWire } from '../packages/messages/src/types.ts'
+import { createScriptUpstream, type ObservedRequest } from '../packages/messages/src/upstream/script.ts'
+import { readScript } from '../packages/messages/src/upstream/script-file.ts'
 import { table } from './report.ts'
 
 const SIZES = [50, 150, 500]

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Fields } from '../src/lib/json.ts'
+import type { Fields } from '../packages/core/src/lib/json.ts'
 import { inHome } from './mcp-gateway.ts'
 import { endAll, start } from './mcp-processes.ts'
 import { commandsOfTwenty, installTwenty } from './mcp-servers.ts'

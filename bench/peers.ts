@@ -3,8 +3,8 @@ import { create, insertMultiple, search } from '@orama/orama'
 import FlexSearch from 'flexsearch'
 import { initSqlJs } from 'fts5-sql-bundle'
 import MiniSearch from 'minisearch'
-import type { PoolTool, Rank } from '../src/index.ts'
-import { searchFields } from '../src/search/words/query-words.ts'
+import type { PoolTool, Rank } from '../packages/core/src/index.ts'
+import { searchFields } from '../packages/core/src/search/words/query-words.ts'
 
 type Text = {
   readonly id: number

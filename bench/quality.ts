@@ -1,11 +1,16 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { warmUpEntries } from '../src/rankers/rankers.ts'
-import { type Evaluation, type EvaluationQuery, evaluate, type Quality } from '../src/search/evaluate.ts'
-import { createLexicalIndex } from '../src/search/lexical/lexical.ts'
-import { PLAIN_BM25 } from '../src/search/lexical/settings.ts'
-import { createLexicalRank } from '../src/search/lexical-rankers.ts'
+import { warmUpEntries } from '../packages/core/src/rankers/rankers.ts'
+import {
+  type Evaluation,
+  type EvaluationQuery,
+  evaluate,
+  type Quality,
+} from '../packages/core/src/search/evaluate.ts'
+import { createLexicalIndex } from '../packages/core/src/search/lexical/lexical.ts'
+import { PLAIN_BM25 } from '../packages/core/src/search/lexical/settings.ts'
+import { createLexicalRank } from '../packages/core/src/search/lexical-rankers.ts'
 import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { report, table } from './report.ts'
 import { type QuerySet, readSets } from './sets.ts'

@@ -5,10 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
-import { estimateTokens } from '../src/core/tokens.ts'
-import { createMcpGateway, createMcpHost, gatewayShelfOptions, readConfig } from '../src/entries/mcp.ts'
-import { createShelf } from '../src/index.ts'
-import { createScriptRunner } from '../src/sandbox/runner.ts'
+import { createShelf } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/tokens.ts'
+import {
+  createMcpGateway,
+  createMcpHost,
+  gatewayShelfOptions,
+  readConfig,
+} from '../packages/mcp/src/index.ts'
+import { createScriptRunner } from '../packages/scripts/src/runner.ts'
 import { median, report, table } from './report.ts'
 
 type Call = { readonly name: string; readonly arguments: { readonly [name: string]: unknown } }

@@ -1,10 +1,10 @@
 // Catalogues with queries, a folder each: tools.jsonl and queries.jsonl. They are not part of the project.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { PoolTool, Tool } from '../src/index.ts'
-import { type EvaluationQuery, poolTools } from '../src/search/evaluate.ts'
-import { searchFields } from '../src/search/words/query-words.ts'
-import { FILLER_WORDS, STOP_WORDS, splitWords } from '../src/search/words/words.ts'
+import type { PoolTool, Tool } from '../packages/core/src/index.ts'
+import { type EvaluationQuery, poolTools } from '../packages/core/src/search/evaluate.ts'
+import { searchFields } from '../packages/core/src/search/words/query-words.ts'
+import { FILLER_WORDS, STOP_WORDS, splitWords } from '../packages/core/src/search/words/words.ts'
 
 export type QuerySet = {
   readonly name: string

@@ -4,9 +4,9 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import MiniSearch from 'minisearch'
-import { type PoolTool, rankers } from '../src/index.ts'
-import { createLexicalIndex } from '../src/search/lexical/lexical.ts'
-import { searchFields } from '../src/search/words/query-words.ts'
+import { type PoolTool, rankers } from '../packages/core/src/index.ts'
+import { createLexicalIndex } from '../packages/core/src/search/lexical/lexical.ts'
+import { searchFields } from '../packages/core/src/search/words/query-words.ts'
 import { median, report, table } from './report.ts'
 import { synthetic } from './synthetic.ts'
 
@@ -155,11 +155,13 @@ for (const count of [200, 2000, 20_000, 100_000]) {
   ])
 }
 const start = [
-  ['import toolshelf/core', startTime(`await import('./dist/entries/core.js')`)],
-  ['import toolshelf', startTime(`await import('./dist/index.js')`)],
+  ['import toolshelf/core', startTime(`await import('./packages/core/dist/pure.js')`)],
+  ['import toolshelf', startTime(`await import('./packages/core/dist/index.js')`)],
   [
     'import toolshelf and search once',
-    startTime(`const { rankers } = await import('./dist/index.js'); await rankers.hybrid([], 'a', 5)`),
+    startTime(
+      `const { rankers } = await import('./packages/core/dist/index.js'); await rankers.hybrid([], 'a', 5)`,
+    ),
   ],
 ] as const
 

@@ -1,6 +1,6 @@
 // Generates any number of made-up tools and three-word queries, the same ones each time: for speed and memory, not for quality.
-import type { PoolTool, Tool } from '../src/index.ts'
-import { poolTools } from '../src/search/evaluate.ts'
+import type { PoolTool, Tool } from '../packages/core/src/index.ts'
+import { poolTools } from '../packages/core/src/search/evaluate.ts'
 
 const words = (text: string) => text.trim().split(/\s+/)
 

@@ -2,9 +2,9 @@
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
 // A search is an extra request, with everything that it contains.
 
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import { countTokens, renderRequest } from '../src/core/oracle/render.ts'
-import { createShelf, estimateTokens, type Shelf } from '../src/index.ts'
+import { createShelf, estimateTokens, type Shelf } from '../packages/core/src/index.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import { countTokens, renderRequest } from '../packages/core/src/oracle/render.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'
 

@@ -90,10 +90,11 @@ async function startStore() {
 
 /** The built package of this checkout, its sources, or the program on PATH. */
 function toolshelf() {
-  const built = process.env.TOOLSHELF_BINARY ?? fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+  const built =
+    process.env.TOOLSHELF_BINARY ?? fileURLToPath(new URL('../packages/cli/dist/main.js', import.meta.url))
   if (existsSync(built)) return [process.execPath, built]
   if (onPath('toolshelf')) return ['toolshelf']
-  const source = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+  const source = fileURLToPath(new URL('../packages/cli/src/main.ts', import.meta.url))
   return [process.execPath, '--import', import.meta.resolve('tsx'), source]
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, type ToolSet, tool } from 'ai'
-import { createShelf, type PoolTool } from '../src/index.ts'
+import { createShelf, type PoolTool } from '../packages/core/src/index.ts'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'
 

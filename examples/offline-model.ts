@@ -1,13 +1,13 @@
 // The offline model of the examples: a real Messages API on loopback that checks each request as the API would, and
 // answers from a script (docs/script.md). No key, no network.
-import { createAgentMeter } from '../src/agent/meter.ts'
-import { rankers, type Shelf } from '../src/index.ts'
-import { createMessagesGateway } from '../src/messages/gateway.ts'
-import { createMessagesMetrics } from '../src/messages/server/metrics.ts'
-import { serveMessagesGateway } from '../src/messages/server/server.ts'
-import type { ObservedRequest } from '../src/messages/upstream/script.ts'
-import { createScriptUpstream } from '../src/messages/upstream/script.ts'
-import { readScript } from '../src/messages/upstream/script-file.ts'
+import { createAgentMeter } from '../packages/agent/src/meter.ts'
+import { createMessagesMetrics } from '../packages/cli/src/http/messages/metrics.ts'
+import { serveMessagesGateway } from '../packages/cli/src/http/messages/server.ts'
+import { rankers, type Shelf } from '../packages/core/src/index.ts'
+import { createMessagesGateway } from '../packages/messages/src/gateway.ts'
+import type { ObservedRequest } from '../packages/messages/src/upstream/script.ts'
+import { createScriptUpstream } from '../packages/messages/src/upstream/script.ts'
+import { readScript } from '../packages/messages/src/upstream/script-file.ts'
 
 export type OfflineModel = {
   readonly url: string

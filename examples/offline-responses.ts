@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { isDeepStrictEqual } from 'node:util'
-import type { Shelf } from '../src/index.ts'
-import { estimateTokens } from '../src/index.ts'
+import type { Shelf } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/index.ts'
 import { savedLine, steps } from './offline-model.ts'
 
 type Item = { readonly type?: string; readonly [field: string]: unknown }

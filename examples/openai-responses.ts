@@ -2,7 +2,7 @@
 // They join the end of the conversation, so what was sent before stays cached.
 import assert from 'node:assert/strict'
 import OpenAI from 'openai'
-import { createShelf, type PoolTool, type ResolvedCall, type ToolResult } from '../src/index.ts'
+import { createShelf, type PoolTool, type ResolvedCall, type ToolResult } from '../packages/core/src/index.ts'
 import { expectedDeeds, task } from './offline-model.ts'
 import { startOfflineResponses } from './offline-responses.ts'
 import { exampleTools } from './tools.ts'

@@ -1,5 +1,5 @@
 // Makes reference/commands.md from the commands themselves. Part of `npm run reference`.
-import { type Command, EXIT_CODES, helpFor } from '../src/cli/command.ts'
+import { type Command, EXIT_CODES, helpFor } from '../packages/cli/src/command.ts'
 
 const introduction = `# Commands
 

@@ -45,11 +45,11 @@ function placeOf(lines, wanted) {
   return places.length === 1 ? places[0] : -1
 }
 
-/** Makes one change in the file it names or, after a move, in the one file of src that has these lines. */
+/** Makes one change in the file it names or, after a move, in the one file of packages/ that has these lines. */
 async function change(worktree, { path, old, now }) {
-  const sources = (await readdir(join(worktree, 'src'), { recursive: true }))
-    .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => join('src', name))
+  const sources = (await readdir(join(worktree, 'packages'), { recursive: true }))
+    .filter((name) => /^\w+\/src\/.*\.tsx?$/.test(name))
+    .map((name) => join('packages', name))
   const found = []
   for (const source of [path, ...sources.filter((one) => one !== path)]) {
     const lines = await readFile(join(worktree, source), 'utf8').then(
@@ -64,6 +64,19 @@ async function change(worktree, { path, old, now }) {
   const [{ source, lines, place }] = found
   await writeFile(join(worktree, source), lines.toSpliced(place, old.length, ...now).join('\n'))
   return true
+}
+
+/** Links what is installed, but our own packages to those of the worktree. */
+async function linkModules(worktree) {
+  const modules = join(worktree, 'node_modules')
+  await mkdir(join(modules, '@toolshelf'), { recursive: true })
+  for (const name of await readdir(join(root, 'node_modules')))
+    if (name !== '@toolshelf' && name !== 'toolshelf')
+      await symlink(join(root, 'node_modules', name), join(modules, name))
+  for (const name of await readdir(join(worktree, 'packages'))) {
+    const place = name === 'cli' ? 'toolshelf' : join('@toolshelf', name)
+    await symlink(join(worktree, 'packages', name), join(modules, place))
+  }
 }
 
 /** What becomes of one fault: caught, not caught, or a patch that must be written anew. */
@@ -83,7 +96,7 @@ async function tryFault(name, worktree) {
   ]
   const env = { ...process.env, PROPERTY_SHRINK: 'off' }
   const { code, output } = await run(process.execPath, words, { cwd: worktree, env })
-  await run('git', ['checkout', '-q', '--', 'src'], { cwd: worktree })
+  await run('git', ['checkout', '-q', '--', 'packages'], { cwd: worktree })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours of the terminal
   const plain = output.replace(/\u001b\[[0-9;]*m/g, '')
   const test = /FAIL\s+(.*)/.exec(plain)?.[1] ?? ''
@@ -102,9 +115,10 @@ const failures = []
 async function work(number) {
   const worktree = join(places, String(number))
   await run('git', ['worktree', 'add', '-q', '--detach', worktree, 'HEAD'], { cwd: root })
-  await symlink(join(root, 'node_modules'), join(worktree, 'node_modules'))
-  await mkdir(join(worktree, 'dist'), { recursive: true })
-  await cp(join(root, 'dist'), join(worktree, 'dist'), { recursive: true }).catch(() => {})
+  await linkModules(worktree)
+  await cp(join(root, 'packages/cli/dist'), join(worktree, 'packages/cli/dist'), { recursive: true }).catch(
+    () => {},
+  )
   for (let name = queue.shift(); name; name = queue.shift()) {
     const { suite, test, problem } = await tryFault(name, worktree)
     if (problem) failures.push(name)

@@ -2,15 +2,15 @@
 // `npm run reference`.
 import type { FieldDoc, TypeDoc } from './type-docs.ts'
 
-const SHELF = 'core/shelf.ts#Shelf'
-const REASON = 'core/types.ts#DecisionReason'
+const SHELF = 'core/src/shelf.ts#Shelf'
+const REASON = 'core/src/types.ts#DecisionReason'
 // In the order of the page. Of options that are declared twice the later type counts: it is what users pass.
 const OPTIONS = [
-  'core/shelf.ts#PureShelfOptions',
-  'core/options.ts#Settings',
-  'core/options.ts#Services',
-  'core/options.ts#Options',
-  'index.ts#ShelfOptions',
+  'core/src/shelf.ts#PureShelfOptions',
+  'core/src/options.ts#Settings',
+  'core/src/options.ts#Services',
+  'core/src/options.ts#Options',
+  'core/src/index.ts#ShelfOptions',
 ]
 
 /** The types that the page is made of, as `readTypes` takes them. */

@@ -1,6 +1,6 @@
 // `npm run reference`: writes reference pages from the code into reference/, which git ignores.
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { everyCommand } from '../src/cli/main.ts'
+import { everyCommand } from '../packages/cli/src/main.ts'
 import { commandsPage } from './commands-page.ts'
 import { readFiles, statementsPage } from './statements-page.ts'
 import { typesPages } from './types-pages.ts'
@@ -8,7 +8,7 @@ import { typesPages } from './types-pages.ts'
 const folder = new URL('../reference/', import.meta.url)
 const pages = {
   'commands.md': commandsPage(await everyCommand()),
-  'statements.md': statementsPage(readFiles('src'), readFiles('test')),
+  'statements.md': statementsPage(readFiles('packages'), readFiles('test')),
   ...typesPages(),
 }
 

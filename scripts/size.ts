@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { everyCommand } from '../src/cli/main.ts'
+import { everyCommand } from '../packages/cli/src/main.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -20,12 +20,20 @@ const count = (paths: readonly string[], pattern: RegExp) =>
 const linesOf = (paths: readonly string[]) => count(paths, /\n/g)
 const isCode = (path: string) => /\.tsx?$/.test(path)
 
-/** The files that `exports` of package.json leads to. */
-function doors(): string[] {
-  const { exports } = JSON.parse(read('package.json')) as { exports: { [name: string]: { types?: string } } }
-  const types = Object.values(exports).flatMap((entry) => entry.types ?? [])
-  return types.map((path) => path.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'))
-}
+/** Folders of the packages, by their names. */
+const packages = readdirSync(join(root, 'packages'))
+
+/** The files that `exports` of the packages lead to; internal doors are for our own packages, and promise nothing to others. */
+const doors = packages.flatMap((name) => {
+  const manifest = JSON.parse(read(`packages/${name}/package.json`)) as {
+    readonly private?: boolean
+    readonly exports: { readonly [door: string]: string }
+  }
+  const entries = manifest.private ? [] : Object.entries(manifest.exports)
+  return entries.flatMap(([door, file]) =>
+    isCode(file) ? [{ path: join('packages', name, file), isInternal: door.startsWith('./internal') }] : [],
+  )
+})
 
 /** The names that a door exports, types included. */
 function exportsOf(path: string): string[] {
@@ -37,21 +45,29 @@ function exportsOf(path: string): string[] {
   return [...listed.map((name) => name.trim()).filter(Boolean), ...declared.map(([, name = '']) => name)]
 }
 
-const source = filesIn('src').filter(isCode)
-const isInspector = (path: string) => path.startsWith('src/inspector/')
-const tests = filesIn('test')
+const isTestkit = (path: string) => path.startsWith('packages/testkit/')
+const isInspector = (path: string) => path.startsWith('packages/inspector/')
+const source = packages.flatMap((name) => filesIn(`packages/${name}/src`)).filter(isCode)
+const tests = [...filesIn('test'), ...source.filter(isTestkit)]
+const exportsOfDoors = (internal: boolean) =>
+  doors.reduce((sum, { path, isInternal }) => sum + (isInternal === internal ? exportsOf(path).length : 0), 0)
 const docs = [...filesIn('docs'), 'README.md'].filter((path) => path.endsWith('.md'))
 const commands = await everyCommand()
 
 const sizes: readonly (readonly [string, number])[] = [
-  ['source, lines', linesOf(source.filter((path) => !isInspector(path)))],
+  ['source, lines', linesOf(source.filter((path) => !isInspector(path) && !isTestkit(path)))],
   ['inspector, lines', linesOf(source.filter(isInspector))],
   ['tests and testkit, lines', linesOf(tests.filter((path) => /\.(ts|tsx|mjs)$/.test(path)))],
   ['golden text, lines', linesOf(tests.filter((path) => path.endsWith('.txt')))],
-  ['exports', doors().reduce((sum, path) => sum + exportsOf(path).length, 0)],
+  ['exports', exportsOfDoors(false)],
+  ['exports for our own packages', exportsOfDoors(true)],
   ['commands', commands.length],
   ['options', commands.reduce((sum, { options }) => sum + Object.keys(options).length, 0)],
-  ['barrels', source.filter((path) => path.endsWith('/index.ts')).length],
+  [
+    'barrels',
+    source.filter((path) => path.endsWith('/index.ts') && !/^packages\/\w+\/src\/index\.ts$/.test(path))
+      .length,
+  ],
   ['words of docs', count(docs, /\S+/g)],
 ]
 for (const [name, value] of sizes) console.log(`size ${name}: ${value}`)

@@ -49,11 +49,13 @@ export function namesIn(
 }
 
 /** Source and test files of this repository. */
-export function readFiles(folder: 'src' | 'test'): TextFile[] {
+export function readFiles(folder: 'packages' | 'test'): TextFile[] {
   return readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
-    .filter((path) => !path.includes('/node_modules/'))
-    .filter((path) => (folder === 'src' ? /\.tsx?$/ : /\.test\.tsx?$/).test(path))
+    .filter((path) => !/\/(node_modules|dist)\//.test(path))
+    .filter((path) =>
+      (folder === 'packages' ? /^packages\/(?!testkit\/)\w+\/src\/.*\.tsx?$/ : /\.test\.tsx?$/).test(path),
+    )
     .sort()
     .map((path) => ({ path, text: readFileSync(new URL(path, root), 'utf8') }))
 }

@@ -5,12 +5,17 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
-import { type Candidates, gatherCandidates } from '../src/search/candidates.ts'
-import { meanOf, measureRanking } from '../src/search/evaluate.ts'
-import { FUSION_FEATURES, type FusionWeights, fuse, fusionFeatures } from '../src/search/fusion.ts'
-import { readIntent } from '../src/search/intent/intent.ts'
-import { createLexicalIndex } from '../src/search/lexical/lexical.ts'
-import { createMeaning, createVectors } from '../src/search/meaning/meaning.ts'
+import { type Candidates, gatherCandidates } from '../packages/core/src/search/candidates.ts'
+import { meanOf, measureRanking } from '../packages/core/src/search/evaluate.ts'
+import {
+  FUSION_FEATURES,
+  type FusionWeights,
+  fuse,
+  fusionFeatures,
+} from '../packages/core/src/search/fusion.ts'
+import { readIntent } from '../packages/core/src/search/intent/intent.ts'
+import { createLexicalIndex } from '../packages/core/src/search/lexical/lexical.ts'
+import { createMeaning, createVectors } from '../packages/core/src/search/meaning/meaning.ts'
 
 type Example = {
   readonly set: string
@@ -24,7 +29,7 @@ type Example = {
 
 const [folder = '', modelFolder] = process.argv.slice(2)
 const LEFT_OUT_OF_TRAINING = new Set<string>()
-const meaning = createMeaning(readFileSync(new URL('../data/meaning.bin', import.meta.url)))
+const meaning = createMeaning(readFileSync(new URL('../packages/core/data/meaning.bin', import.meta.url)))
 const sets = readSets(folder, Number(process.env.MAX_QUERIES ?? 900))
 const withModel = modelFolder !== undefined
 const rows: string[][] = []

@@ -38,7 +38,7 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 // A doc comment at the start of a piece of source, before or after the bar of a union.
 const leadingComment = /^[\s|]*\/\*\*(.*?)\*\//s
 
-/** Reads types by `file#Name`, with the file below src/: `core/trace.ts#Trace`. */
+/** Reads types by `file#Name`, with the file below packages/: `core/src/trace.ts#Trace`. */
 export function readTypes(places: readonly string[]): TypeDoc[] {
   const api = new API({ cwd: root })
   try {
@@ -46,8 +46,8 @@ export function readTypes(places: readonly string[]): TypeDoc[] {
     const [project] = snapshot.getProjects()
     return places.map((place) => {
       const [file = '', name = ''] = place.split('#')
-      const source = project?.program.getSourceFile(`${root}src/${file}`)
-      if (!source) throw new Error(`src/${file} does not exist`)
+      const source = project?.program.getSourceFile(`${root}packages/${file}`)
+      if (!source) throw new Error(`packages/${file} does not exist`)
       return typeIn(source, name)
     })
   } finally {

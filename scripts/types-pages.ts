@@ -1,13 +1,14 @@
 // Makes the pages events.md, entries.md and options.md of reference/ from the types and their doc comments. Part of
 // `npm run reference`.
-import { createMcpMetrics } from '../src/mcp/gateway/mcp-metrics.ts'
-import { createMessagesMetrics } from '../src/messages/server/metrics.ts'
-import { processSeries } from '../src/operate/metrics.ts'
-import { createMetricRegistry } from '../src/operate/registry.ts'
+
+import { createMessagesMetrics } from '../packages/cli/src/http/messages/metrics.ts'
+import { createMetricRegistry } from '../packages/core/src/metrics.ts'
+import { createMcpMetrics } from '../packages/mcp/src/gateway/mcp-metrics.ts'
+import { processSeries } from '../packages/server/src/operate/metrics.ts'
 import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 
-/** A heading, an introduction, and the types below it, as `file#Name` with the file below src/. */
+/** A heading, an introduction, and the types below it, as `file#Name` with the file below packages/. */
 type Section = { readonly heading: string; readonly text: string; readonly types: readonly string[] }
 
 const events: readonly Section[] = [
@@ -15,45 +16,45 @@ const events: readonly Section[] = [
     heading: 'The stream of events',
     text: 'The library, both gateways and the agent report the same types of events. The option `trace` of `createShelf` is called with the events of a shelf. The option `trace` of `createAgent` is called with requests to the model, calls, results and permissions. The gateways (`createMcpGateway`, `createMessagesGateway`) call `openTrace` for each conversation, and the listener that it returns receives the events of that conversation. Events contain names, numbers, search queries and error messages of the API. Only the field `content` contains text of the conversation.',
     types: [
-      'core/trace.ts#Trace',
-      'core/trace.ts#ConversationKind',
-      'core/trace.ts#ClientIdentity',
-      'core/trace.ts#ToolShare',
-      'core/trace.ts#ReportedBreakCause',
-      'core/trace.ts#PrefixChange',
-      'core/figures/figures.ts#BilledTokens',
-      'core/types.ts#Decision',
-      'core/types.ts#DecisionReason',
-      'core/types.ts#Origin',
+      'core/src/trace.ts#Trace',
+      'core/src/trace.ts#ConversationKind',
+      'core/src/trace.ts#ClientIdentity',
+      'core/src/trace.ts#ToolShare',
+      'core/src/trace.ts#ReportedBreakCause',
+      'core/src/trace.ts#PrefixChange',
+      'core/src/figures/figures.ts#BilledTokens',
+      'core/src/types.ts#Decision',
+      'core/src/types.ts#DecisionReason',
+      'core/src/types.ts#Origin',
     ],
   },
   {
     heading: 'The audit file',
     text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. Each line is written before the program continues, so a process that is killed loses at most the line that it is writing. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
-    types: ['core/trace.ts#TraceRecord'],
+    types: ['core/src/trace.ts#TraceRecord'],
   },
   {
     heading: 'MCP servers: events of the host',
     text: '`host.listen(listener)` of `toolshelf/mcp` reports these. `toolshelf mcp` writes what an operator should know of them to stderr, a line each.',
-    types: ['mcp/types.ts#HostEvent', 'mcp/types.ts#ServerState'],
+    types: ['mcp/src/types.ts#HostEvent', 'mcp/src/types.ts#ServerState'],
   },
   {
     heading: 'Messages gateway: log',
     text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `toolshelf/messages` receives the record itself.',
     types: [
-      'messages/server/server.ts#RequestRecord',
-      'messages/request-outcome.ts#RequestOutcome',
-      'core/figures/figures.ts#Figures',
+      'cli/src/http/messages/server.ts#RequestRecord',
+      'messages/src/request-outcome.ts#RequestOutcome',
+      'core/src/figures/figures.ts#Figures',
     ],
   },
   {
     heading: 'Agent: events',
     text: '`agent.send(text)` of `toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../docs/guides/agent.md#--stream-json-a-line-for-each-event).',
     types: [
-      'agent/types.ts#AgentEvent',
-      'agent/types.ts#EndReason',
-      'agent/types.ts#TokenUsage',
-      'agent/types.ts#SentRequest',
+      'agent/src/types.ts#AgentEvent',
+      'agent/src/types.ts#EndReason',
+      'agent/src/types.ts#TokenUsage',
+      'agent/src/types.ts#SentRequest',
     ],
   },
 ]
@@ -63,21 +64,24 @@ const entries: readonly Section[] = [
     heading: 'toolshelf/mcp',
     text: 'Hosts MCP servers, and serves them through the MCP gateway.',
     types: [
-      'mcp/host/host.ts#McpHostOptions',
-      'mcp/gateway/gateway.ts#McpGatewayOptions',
-      'mcp/gateway/stdio.ts#McpStdioOptions',
-      'mcp/http/http.ts#McpHttpOptions',
+      'mcp/src/host/host.ts#McpHostOptions',
+      'mcp/src/gateway/gateway.ts#McpGatewayOptions',
+      'mcp/src/gateway/stdio.ts#McpStdioOptions',
+      'cli/src/http/mcp/http.ts#McpHttpOptions',
     ],
   },
   {
     heading: 'toolshelf/messages',
     text: 'Serves the Messages API in front of any model.',
-    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server/server.ts#MessagesHttpOptions'],
+    types: [
+      'messages/src/gateway.ts#MessagesGatewayOptions',
+      'cli/src/http/messages/server.ts#MessagesHttpOptions',
+    ],
   },
   {
     heading: 'toolshelf/agent',
     text: 'Runs an agent: the loop, its tools and its permissions.',
-    types: ['agent/types.ts#AgentOptions'],
+    types: ['agent/src/types.ts#AgentOptions'],
   },
 ]
 

@@ -1,10 +1,10 @@
 // How much is announced (A6, A7): descriptions, instructions, and the steps down when the names are too many.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
-import { estimateTokens } from '../src/index.ts'
-import { runs } from './support/runs.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { Prepared, ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/index.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 

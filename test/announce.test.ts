@@ -1,9 +1,17 @@
 // How the model learns the names of deferred tools (A): what is announced, where, when, and what is recorded.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import { renderRequest } from '../src/core/oracle/render.ts'
-import type { Prepared, ShelfOptions, Trace } from '../src/index.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { Prepared, ShelfOptions, Trace } from '../packages/core/src/index.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import { renderRequest } from '../packages/core/src/oracle/render.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message')

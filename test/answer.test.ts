@@ -1,9 +1,9 @@
 // What a search answers: matches, no matches, servers that are not there yet, and the host's veto.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../src/core/calls/query.ts'
-import type { Rank, ShelfOptions, Tool } from '../src/index.ts'
-import { ask, readAnswer } from './support/ask.ts'
-import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import { classicRank } from '../packages/core/src/calls/query.ts'
+import type { Rank, ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { ask, readAnswer } from '../packages/testkit/src/ask.ts'
+import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const LIST = 'mcp__slack__list_channels'

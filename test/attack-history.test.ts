@@ -1,9 +1,9 @@
 // Attacks on a history: compaction and snipping at bad moments, references from strangers, thinking by hand.
 import { describe, expect, it } from 'vitest'
-import { visibleTools } from '../src/core/oracle/render.ts'
-import { signThinking } from '../src/core/oracle/thinking.ts'
-import { validateRequest } from '../src/core/oracle/validate.ts'
-import { type Prepared, ShelfError } from '../src/index.ts'
+import { type Prepared, ShelfError } from '../packages/core/src/index.ts'
+import { visibleTools } from '../packages/core/src/oracle/render.ts'
+import { signThinking } from '../packages/core/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/core/src/oracle/validate.ts'
 import {
   addition,
   assistant,
@@ -19,9 +19,17 @@ import {
   tools,
   use,
   user,
-} from './support/blocks.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
-import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
+} from '../packages/testkit/src/blocks.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
+import { hostedSearch, load, seen, talkOn, wireCases } from '../packages/testkit/src/wires.ts'
 
 const labels = wireCases.map(({ label }) => label)
 const referring = labels.filter((label) => label !== 'append' && label !== 'bridge')

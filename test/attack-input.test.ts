@@ -1,11 +1,11 @@
 // Attacks by values of the wrong kind: servers, listeners, rankers and outputs that nobody checked.
 import { describe, expect, it } from 'vitest'
-import type { PoolTool, ServerDetails, Shelf } from '../src/index.ts'
-import { estimateTokens, presentMessages } from '../src/index.ts'
-import { ask } from './support/ask.ts'
-import { ISSUE, result, SEND, text, tools } from './support/blocks.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
-import { load, talkOn } from './support/wires.ts'
+import type { PoolTool, ServerDetails, Shelf } from '../packages/core/src/index.ts'
+import { estimateTokens, presentMessages } from '../packages/core/src/index.ts'
+import { ask } from '../packages/testkit/src/ask.ts'
+import { ISSUE, result, SEND, text, tools } from '../packages/testkit/src/blocks.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
+import { load, talkOn } from '../packages/testkit/src/wires.ts'
 
 /** What the first request announces. */
 async function announced(options: Loose): Promise<string> {

@@ -1,11 +1,21 @@
 // Attacks on the notes that we write into a history: hosts that copy them, end a turn otherwise, or ask twice at once.
 import { describe, expect, it } from 'vitest'
-import { signThinking } from '../src/core/oracle/thinking.ts'
-import { validateRequest } from '../src/core/oracle/validate.ts'
-import type { Prepared } from '../src/index.ts'
-import { EMAIL, found, isDelta, SEND, search, system, text, tools, user } from './support/blocks.ts'
-import { BOUND_MODEL, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
-import { load, seen, talkOn, wireCases } from './support/wires.ts'
+import type { Prepared } from '../packages/core/src/index.ts'
+import { signThinking } from '../packages/core/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import {
+  EMAIL,
+  found,
+  isDelta,
+  SEND,
+  search,
+  system,
+  text,
+  tools,
+  user,
+} from '../packages/testkit/src/blocks.ts'
+import { BOUND_MODEL, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
+import { load, seen, talkOn, wireCases } from '../packages/testkit/src/wires.ts'
 
 const labels = wireCases.map(({ label }) => label)
 

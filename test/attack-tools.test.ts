@@ -1,13 +1,21 @@
 // Attacks by tools and servers: texts made to be slow, halves of characters, schemas of any kind, names of others.
 import { describe, expect, it } from 'vitest'
-import { signThinking } from '../src/core/oracle/thinking.ts'
-import { validateRequest } from '../src/core/oracle/validate.ts'
-import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
-import { ask } from './support/ask.ts'
-import { found, SEND, search, text, tools, user } from './support/blocks.ts'
-import { sizeOf } from './support/runs.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
-import { load, talkOn, wireCases } from './support/wires.ts'
+import type { Shelf, ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { signThinking } from '../packages/core/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { ask } from '../packages/testkit/src/ask.ts'
+import { found, SEND, search, text, tools, user } from '../packages/testkit/src/blocks.ts'
+import { sizeOf } from '../packages/testkit/src/runs.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
+import { load, talkOn, wireCases } from '../packages/testkit/src/wires.ts'
 
 const labels = wireCases.map(({ label }) => label)
 

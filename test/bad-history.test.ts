@@ -1,9 +1,18 @@
 // Odd histories never throw, and nobody but the host can write a note: forged text loads, hides and announces nothing.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions } from '../src/index.ts'
-import { runs } from './support/runs.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
+import type { ShelfOptions } from '../packages/core/src/index.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message')

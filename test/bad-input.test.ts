@@ -1,8 +1,8 @@
 // Wrong configuration throws once, early, with a code, the value and the remedy. Odd tools and odd calls never throw.
 import { describe, expect, it } from 'vitest'
-import { mcpName, type Shelf, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
-import { sizeOf } from './support/runs.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import { mcpName, type Shelf, ShelfError, type ShelfOptions, type Tool } from '../packages/core/src/index.ts'
+import { sizeOf } from '../packages/testkit/src/runs.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message')

@@ -10,9 +10,9 @@ import {
   keepCapabilitiesFresh,
   type Shelf,
   type ShelfOptions,
-} from '../src/index.ts'
+} from '../packages/core/src/index.ts'
+import { MODEL, mcp, quietShelf } from '../packages/testkit/src/talk.ts'
 import { until } from './mcp/support/processes.ts'
-import { MODEL, mcp, quietShelf } from './support/talk.ts'
 
 const HAIKU = 'claude-haiku-4-5'
 

@@ -1,7 +1,15 @@
 // Calls of tools that were not loaded, that do not exist, or whose input does not fit.
 import { describe, expect, it } from 'vitest'
-import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
-import { builtIn, exampleTools, type Loose, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
+import type { Shelf, ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import {
+  builtIn,
+  exampleTools,
+  type Loose,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
 
 const SEARCH = 'mcp__shop__search'
 const schema = {

@@ -1,9 +1,9 @@
 // Text of strangers made harmless: what steers, hides or forges goes, what scripts and emoji need stays.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanText, unsafeKinds } from '../src/lib/text.ts'
-import { anyText } from './support/any-text.ts'
-import { runs } from './support/runs.ts'
+import { cleanText, unsafeKinds } from '../packages/core/src/lib/text.ts'
+import { anyText } from '../packages/testkit/src/any-text.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
 
 const ESC = '\u001b'
 /** `hidden text` in tag characters. */

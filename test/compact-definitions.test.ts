@@ -1,12 +1,12 @@
 // Compact definitions: what a signature shows, when there is none, and that a valid call can be made from it alone.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compactDefinition } from '../src/core/tools/compact.ts'
-import { validateInput } from '../src/index.ts'
-import { runs } from './support/runs.ts'
-import { inputFrom } from './support/signature-input.ts'
-import { type Loose, mcp, type Talk } from './support/talk.ts'
-import { callOf, talkOn } from './support/wires.ts'
+import { validateInput } from '../packages/core/src/index.ts'
+import { compactDefinition } from '../packages/core/src/tools/compact.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
+import { inputFrom } from '../packages/testkit/src/signature-input.ts'
+import { type Loose, mcp, type Talk } from '../packages/testkit/src/talk.ts'
+import { callOf, talkOn } from '../packages/testkit/src/wires.ts'
 
 const definition = (properties: object, required: string[] = [], more: object = {}) => ({
   name: 'mcp__github__create_issue',

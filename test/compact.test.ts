@@ -1,8 +1,8 @@
 // C. Compaction: a summary takes the messages, never the loaded tools.
 import { describe, expect, it } from 'vitest'
-import type { CompactOptions, Tool } from '../src/index.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
-import { hostedSearch, load, seen, talkOn } from './support/wires.ts'
+import type { CompactOptions, Tool } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
+import { hostedSearch, load, seen, talkOn } from '../packages/testkit/src/wires.ts'
 
 const names = ['mcp__a__one', 'mcp__b__two', 'mcp__c__three', 'mcp__d__four', 'mcp__e__five']
 const [ONE, TWO, THREE] = names as [string, string, string]

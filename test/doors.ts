@@ -1,13 +1,20 @@
-// Every public door, for the suites: they import this file and test/support, and nothing of src/. Whoever moves or renames a
+// Every public door, for the suites: they import this file and packages/testkit, and nothing else of ours. Whoever moves or renames a
 // door changes one line here.
-export * from '../src/entries/agent.ts'
-export * from '../src/entries/core.ts'
-export * from '../src/entries/mcp.ts'
-export * from '../src/entries/messages.ts'
-export * from '../src/entries/oracle.ts'
-export * from '../src/index.ts'
-export * from '../src/store/memory.ts'
-export * from '../src/store/open.ts'
-export * from '../src/store/stored-results.ts'
-export * from '../src/store/types.ts'
-export * from '../src/store/with-lock.ts'
+export * from '../packages/agent/src/index.ts'
+export { type McpHttpOptions, serveMcpGatewayOnHttp } from '../packages/cli/src/http/mcp/http.ts'
+export { createMessagesMetrics } from '../packages/cli/src/http/messages/metrics.ts'
+export {
+  type MessagesHttpOptions,
+  type RequestRecord,
+  serveMessagesGateway,
+} from '../packages/cli/src/http/messages/server.ts'
+export * from '../packages/core/src/index.ts'
+export * from '../packages/core/src/oracle.ts'
+export * from '../packages/core/src/pure.ts'
+export * from '../packages/core/src/store/types.ts'
+export * from '../packages/core/src/store/with-lock.ts'
+export * from '../packages/mcp/src/index.ts'
+export * from '../packages/messages/src/index.ts'
+export * from '../packages/server/src/store/memory.ts'
+export * from '../packages/server/src/store/open.ts'
+export * from '../packages/server/src/store/stored-results.ts'

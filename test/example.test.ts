@@ -5,9 +5,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { runTask } from '../examples/loop.ts'
 import { type OfflineModel, startOfflineModel } from '../examples/offline-model.ts'
 import { exampleTools } from '../examples/tools.ts'
-import type { ShelfOptions } from '../src/index.ts'
-import { estimateTokens } from '../src/index.ts'
-import { quietShelf } from './support/talk.ts'
+import type { ShelfOptions } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/index.ts'
+import { quietShelf } from '../packages/testkit/src/talk.ts'
 
 let offline: OfflineModel | undefined
 

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, vi } from 'vitest'
-import { isThorough } from './support/runs.ts'
+import { isThorough } from '../packages/testkit/src/runs.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)

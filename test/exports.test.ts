@@ -1,8 +1,8 @@
 // The public names. A change here is a change users see: say so in CHANGELOG.md.
 import { expect, test } from 'vitest'
-import * as core from '../src/entries/core.ts'
-import * as oracle from '../src/entries/oracle.ts'
-import * as root from '../src/index.ts'
+import * as root from '../packages/core/src/index.ts'
+import * as oracle from '../packages/core/src/oracle.ts'
+import * as core from '../packages/core/src/pure.ts'
 
 test('toolshelf', () => {
   expect(Object.keys(root)).not.toEqual([])

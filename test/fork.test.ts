@@ -1,7 +1,7 @@
 // Sub-agents: the same tools, a conversation of their own (L5, U1).
 import { describe, expect, it } from 'vitest'
-import type { Trace } from '../src/index.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { Trace } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message', {

@@ -1,11 +1,11 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import { renderRequest } from '../src/core/oracle/render.ts'
-import { signThinking } from '../src/core/oracle/thinking.ts'
-import { validateRequest } from '../src/core/oracle/validate.ts'
-import { explainBreak } from '../src/index.ts'
-import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import { explainBreak } from '../packages/core/src/index.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import { renderRequest } from '../packages/core/src/oracle/render.ts'
+import { signThinking } from '../packages/core/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const edition = (number: number) => mcp('calendar', 'create', { description: `edition ${number}` })
 const CREATE = 'mcp__calendar__create'

@@ -1,7 +1,7 @@
 // G1 with base URLs as people and attackers write them, and G4 when what the host injects fails.
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions, Trace } from '../src/index.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { ShelfOptions, Trace } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
 const SEND = 'mcp__slack__send'

@@ -1,10 +1,10 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import type { Decision, ShelfOptions, Trace } from '../src/index.ts'
+import type { Decision, ShelfOptions, Trace } from '../packages/core/src/index.ts'
 
 type DecisionReason = Decision['reason']
 
-import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
+import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
 

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { createSkills } from '../src/agent/skills/skills.ts'
-import { createAgentTool } from '../src/agent/sub-agent.ts'
-import { createBuiltInTools } from '../src/agent/tools/built-in.ts'
-import type { AgentEvent } from '../src/agent/types.ts'
-import { everyCommand } from '../src/cli/main.ts'
+import { createSkills } from '../packages/agent/src/skills/skills.ts'
+import { createAgentTool } from '../packages/agent/src/sub-agent.ts'
+import { createBuiltInTools } from '../packages/agent/src/tools/built-in.ts'
+import type { AgentEvent } from '../packages/agent/src/types.ts'
+import { everyCommand } from '../packages/cli/src/main.ts'
 
 const commands = await everyCommand()
 type Fields = { readonly [field: string]: unknown }

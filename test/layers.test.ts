@@ -1,42 +1,36 @@
-// The direction of imports between the folders of src/, and the purity of the core.
-import { readdirSync, readFileSync } from 'node:fs'
+// What package.json cannot hold: the direction of imports between the packages, and the purity of the core.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-/** What each folder of src/ may import, besides itself. A folder that is missing here may import nothing. */
-const LAYERS = new Map(
+/** Which of our packages each may import. One that is missing here may import none. */
+const DIRECTIONS = new Map(
   `
-  lib:
-  core: lib
-  search: lib core
-  validate: lib core
-  node: lib core
-  store: lib core node
-  users: lib core node store
-  operate: lib node store
-  sandbox: lib core node
-  terminal: lib
-  otel: lib core node
-  embed: lib node
-  rankers: lib core search embed node validate
-  mcp: lib core node operate sandbox store users
-  messages: lib core node operate rankers store users
-  agent: lib core node sandbox search rankers
-  connect: lib mcp node
-  inspector: lib core search node users rankers mcp
-  entries: core mcp messages agent
-  index: core entries node rankers search validate
-  cli: index lib core search validate node sandbox terminal rankers mcp messages agent connect inspector operate otel store users
+  core:
+  messages: core
+  scripts: core
+  mcp: core scripts
+  agent: core scripts
+  server: core
+  inspector: core mcp server
+  cli: core messages scripts mcp agent server inspector
 `
     .split('\n')
-    .map((line) => [line.split(':')[0]?.trim(), line.split(/[: ]+/)]),
+    .map((line) => [line.split(':')[0]?.trim(), line.split(/[: ]+/).slice(2)]),
 )
 
-const root = fileURLToPath(new URL('../src/', import.meta.url))
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  .map((path) => path.replaceAll('\\', '/'))
-  .filter((path) => /\.tsx?$/.test(path))
+/** The parts of the core that need Node, a clock or packages. */
+const IMPURE =
+  /^core\/src\/(node|embed|rankers|store|users)\/|^core\/src\/(index|internal-node|validate)\.ts$/
+
+const root = fileURLToPath(new URL('../packages/', import.meta.url))
+const packages = readdirSync(root).filter((name) => name !== 'testkit')
+const files = packages.flatMap((name) =>
+  readdirSync(`${root}${name}/src`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.tsx?$/.test(path))
+    .map((path) => `${name}/src/${path.replaceAll('\\', '/')}`),
+)
 const comment = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm
 const code = new Map(files.map((path) => [path, readFileSync(root + path, 'utf8').replace(comment, '')]))
 const statement = /^(?:import|export) (type )?(?:[\w*{}\s,$]+? from )?'([^']+)'|\bimport\('([^']+)'\)/gm
@@ -47,24 +41,42 @@ const imports = [...code].flatMap(([from, text]) =>
     return { from, spec, isType: type !== undefined, target }
   }),
 )
-const layerOf = (path: string) => path.split(/[/.]/)[0] ?? ''
-const say = ({ from, spec }: (typeof imports)[number]) => `src/${from} imports '${spec}'`
+const packageOf = (path: string) => path.split('/')[0] ?? ''
+const manifestOf = (name: string) => JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))
+const say = ({ from, spec }: (typeof imports)[number]) => `packages/${from} imports '${spec}'`
 
-test('a folder of src imports only those below it', () => {
+test('a package imports those below it, by their doors, and nothing that its package.json does not name', () => {
   expect(files.length).toBeGreaterThan(300)
-  const bad = imports.filter(
-    ({ from, target = from }) => !LAYERS.get(layerOf(from))?.includes(layerOf(target)),
-  )
+  const bad = imports.filter(({ from, spec, target }) => {
+    if (target !== undefined) return packageOf(target) !== packageOf(from)
+    if (spec.startsWith('node:')) return false
+    const name = /^(?:@[^/]+\/)?[^/]+/.exec(spec)?.[0] ?? ''
+    const { dependencies, devDependencies, peerDependencies } = manifestOf(packageOf(from))
+    if (!(name in { ...dependencies, ...devDependencies, ...peerDependencies })) return true
+    const ours = /^@toolshelf\/(.*)/.exec(name)?.[1]
+    return ours !== undefined && !DIRECTIONS.get(packageOf(from))?.includes(ours)
+  })
   expect(bad.map(say)).toEqual([])
 })
 
-test('core, search and lib import no package and nothing of Node; core has no clock, network or randomness', () => {
-  const pure = ['core', 'lib', 'search']
-  const foreign = imports.filter(({ from, target }) => pure.includes(layerOf(from)) && target === undefined)
-  expect(foreign.map(say)).toEqual([])
+test('doors are single files, named one by one', () => {
+  const doors = packages.flatMap((name) =>
+    Object.values<string>(manifestOf(name).exports).map((file) => posix.join(name, file)),
+  )
+  expect(doors.filter((file) => file.includes('*') || !existsSync(root + file))).toEqual([])
+})
+
+test('the core imports no package and nothing of Node, and has no clock, network or randomness', () => {
+  const isPure = (path: string) => packageOf(path) === 'core' && !IMPURE.test(path)
+  const foreign = imports.filter(
+    ({ from, target, isType }) => isPure(from) && !isType && (target === undefined || IMPURE.test(target)),
+  )
+  expect(foreign.filter(({ from }) => !/^core\/src\/internal\.ts$/.test(from)).map(say)).toEqual([])
   const impure =
     /\bDate\.now\b|\bnew Date\b|\bMath\.random\b|\bset(?:Timeout|Interval)\b|(?<![.\w'`])(?:fetch\(|console\.|globalThis\b|process\.|performance\.)/
-  const bad = [...code].filter(([path, text]) => layerOf(path) === 'core' && impure.test(text))
+  const bad = [...code].filter(
+    ([path, text]) => isPure(path) && !path.includes('/search/') && impure.test(text),
+  )
   expect(bad.map(([path]) => path)).toEqual([])
 })
 

@@ -1,7 +1,7 @@
 // M: what the user asked for, and the kill switch.
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions } from '../src/index.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { ShelfOptions } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
 

@@ -1,13 +1,13 @@
 // H3. Names of MCP tools, and the way back from them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildPool } from '../src/core/tools/pool.ts'
-import type { Tool } from '../src/index.ts'
-import { mcpName } from '../src/index.ts'
-import { splitToolName } from '../src/lib/names.ts'
-import { type ConfigText, readConfig } from '../src/mcp/config/config.ts'
-import { runs } from './support/runs.ts'
-import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { Tool } from '../packages/core/src/index.ts'
+import { mcpName } from '../packages/core/src/index.ts'
+import { splitToolName } from '../packages/core/src/lib/names.ts'
+import { buildPool } from '../packages/core/src/tools/pool.ts'
+import { type ConfigText, readConfig } from '../packages/mcp/src/config/config.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
+import { builtIn, exampleTools, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const poolOf = (tools: readonly Tool[]) =>
   buildPool(tools, { descriptionLimit: 2048, reserved: ['ToolSearch'], warn: () => {} })

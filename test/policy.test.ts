@@ -1,7 +1,7 @@
 // D: which tools can be deferred. The first rule that applies decides.
 import { describe, expect, it } from 'vitest'
-import { applyPolicy, codingAgentPolicy, type ShelfOptions, type Tool } from '../src/index.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import { applyPolicy, codingAgentPolicy, type ShelfOptions, type Tool } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 /** Always deferred, so that there is something to search whatever the tool under test does. */
 const other = mcp('other', 'thing')

@@ -1,10 +1,18 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import { renderRequest } from '../src/core/oracle/render.ts'
-import { prefixHash } from '../src/core/prefix.ts'
-import { explainBreak, type Prepared, type ShelfOptions } from '../src/index.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import { explainBreak, type Prepared, type ShelfOptions } from '../packages/core/src/index.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import { renderRequest } from '../packages/core/src/oracle/render.ts'
+import { prefixHash } from '../packages/core/src/prefix.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message')

@@ -1,7 +1,12 @@
 // What a person sees of a conversation with searches in it.
 import { describe, expect, it } from 'vitest'
-import { describeReads, describeSearches, type PresentOptions, presentMessages } from '../src/core/present.ts'
-import type { Loose } from './support/talk.ts'
+import {
+  describeReads,
+  describeSearches,
+  type PresentOptions,
+  presentMessages,
+} from '../packages/core/src/present.ts'
+import type { Loose } from '../packages/testkit/src/talk.ts'
 
 const options: PresentOptions = {
   searchTool: 'ToolSearch',

@@ -1,8 +1,8 @@
 // Arguments whose names the API refuses: they are sent under others, and reach the server under its own.
 import { describe, expect, it } from 'vitest'
-import { createShelf } from '../src/index.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
-import { load, talkOn, wireCases } from './support/wires.ts'
+import { createShelf } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
+import { load, talkOn, wireCases } from '../packages/testkit/src/wires.ts'
 
 const schema = {
   type: 'object',

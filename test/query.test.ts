@@ -1,9 +1,9 @@
 // The query forms, each with every ranker at hand; only what differs between rankers is left open.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../src/core/calls/query.ts'
-import { type Rank, rankers, type ShelfOptions, type Tool } from '../src/index.ts'
-import { ask } from './support/ask.ts'
-import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
+import { classicRank } from '../packages/core/src/calls/query.ts'
+import { type Rank, rankers, type ShelfOptions, type Tool } from '../packages/core/src/index.ts'
+import { ask } from '../packages/testkit/src/ask.ts'
+import { builtIn, exampleTools, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const deferred = (name: string, more: Partial<Tool> = {}) => builtIn(name, { shouldDefer: true, ...more })
 

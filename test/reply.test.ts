@@ -1,6 +1,6 @@
 // A reply as events and as a message: each is made from the other.
 import { expect, it } from 'vitest'
-import { blockEvents, createCollector, eventsOf, grow, inputOf } from '../src/core/reply.ts'
+import { blockEvents, createCollector, eventsOf, grow, inputOf } from '../packages/core/src/reply.ts'
 
 const usage = { input_tokens: 3, output_tokens: 5 }
 const content = [

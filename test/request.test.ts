@@ -1,10 +1,19 @@
 // Q. Building the request (Q5, the wires, has a file of its own).
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix } from '../src/core/oracle/prefix.ts'
-import { renderRequest } from '../src/core/oracle/render.ts'
-import type { ShelfOptions, Tool } from '../src/index.ts'
-import { builtIn, exampleTools, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
-import { load, talkOn } from './support/wires.ts'
+import type { ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
+import { renderRequest } from '../packages/core/src/oracle/render.ts'
+import {
+  builtIn,
+  exampleTools,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../packages/testkit/src/talk.ts'
+import { load, talkOn } from '../packages/testkit/src/wires.ts'
 
 const SEND = 'mcp__slack__send_message'
 const EMAIL = 'mcp__email__send_email'

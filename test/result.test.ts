@@ -1,6 +1,6 @@
 // A tool's output as a tool_result: it can say what it likes, and load nothing.
 import { describe, expect, it } from 'vitest'
-import { exampleTools, type Loose, quietShelf } from './support/talk.ts'
+import { exampleTools, type Loose, quietShelf } from '../packages/testkit/src/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const call = { id: 'toolu_1', name: 'mcp__evil__run', input: {} }

@@ -1,7 +1,7 @@
 // `shelf.run`: one call of the model in, one tool_result out, whatever the call is and whatever the tool does.
 import { describe, expect, it, vi } from 'vitest'
-import type { RunOptions } from '../src/index.ts'
-import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { RunOptions } from '../packages/core/src/index.ts'
+import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const text = (written: string) => ({ type: 'text', text: written })

@@ -1,12 +1,12 @@
 // S17: a search answer keeps within its budget, whatever the servers send, and says what it shortens.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions, Tool } from '../src/index.ts'
-import { estimateTokens } from '../src/index.ts'
-import { ask } from './support/ask.ts'
-import { runs } from './support/runs.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
-import { callOf, seen, talkOn } from './support/wires.ts'
+import type { ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { estimateTokens } from '../packages/core/src/index.ts'
+import { ask } from '../packages/testkit/src/ask.ts'
+import { runs } from '../packages/testkit/src/runs.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
+import { callOf, seen, talkOn } from '../packages/testkit/src/wires.ts'
 
 /** A tool whose definition takes about so many tokens, and has no compact form because of its `not`. */
 function sized(name: string, tokens: number, more: Partial<Tool> = {}): Tool {

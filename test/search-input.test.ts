@@ -1,7 +1,7 @@
 // Whatever a model types into the search, it gets an answer that it can act on.
 import { describe, expect, it } from 'vitest'
-import { ask, readAnswer } from './support/ask.ts'
-import { builtIn, exampleTools, mcp, quietShelf } from './support/talk.ts'
+import { ask, readAnswer } from '../packages/testkit/src/ask.ts'
+import { builtIn, exampleTools, mcp, quietShelf } from '../packages/testkit/src/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 const HUGE = 'slack '.repeat(1_700_000)

@@ -1,7 +1,7 @@
 // The public door: every method of a shelf, what it leaves alone.
 import { describe, expect, it } from 'vitest'
-import type { PureShelfOptions } from '../src/core/shelf.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import type { PureShelfOptions } from '../packages/core/src/shelf.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const read = builtIn('Read')
 const send = mcp('slack', 'send_message', {

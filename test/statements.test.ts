@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { namesIn, readFiles, statementsPage, type TextFile } from '../scripts/statements-page.ts'
 
-const tagged = namesIn(readFiles('src'), 'tags')
+const tagged = namesIn(readFiles('packages'), 'tags')
 const titled = namesIn(readFiles('test'), 'titles')
 const list = readFileSync(new URL('./statements.md', import.meta.url), 'utf8')
 

@@ -1,8 +1,8 @@
 // T: the automatic threshold.
 import { describe, expect, it } from 'vitest'
-import { reachesShare } from '../src/core/gate/gate.ts'
-import type { ShelfOptions } from '../src/index.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import { reachesShare } from '../packages/core/src/gate/gate.ts'
+import type { ShelfOptions } from '../packages/core/src/index.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send'), mcp('mail', 'post')]
 

@@ -1,12 +1,12 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
-import { measureTools, shelfOf } from '../src/cli/doctor/report.ts'
-import { describePool } from '../src/core/report-pool.ts'
-import { createPureShelf } from '../src/core/shelf.ts'
-import type { Trace } from '../src/core/trace.ts'
-import { estimateTokens } from '../src/index.ts'
-import { serverViews, toolPieces } from '../src/inspector/server/views.ts'
-import type { ServerStatus } from '../src/mcp/types.ts'
+import { measureTools, shelfOf } from '../packages/cli/src/doctor/report.ts'
+import { estimateTokens } from '../packages/core/src/index.ts'
+import { describePool } from '../packages/core/src/report-pool.ts'
+import { createPureShelf } from '../packages/core/src/shelf.ts'
+import type { Trace } from '../packages/core/src/trace.ts'
+import { serverViews, toolPieces } from '../packages/inspector/src/server/views.ts'
+import type { ServerStatus } from '../packages/mcp/src/types.ts'
 
 // Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
 const listed = Array.from({ length: 10 }, (_, index) => ({

@@ -1,7 +1,7 @@
 // The events of a shelf: what the option `trace` receives, per conversation, and what it never receives.
 import { describe, expect, it } from 'vitest'
-import { rankers, type Trace } from '../src/index.ts'
-import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import { rankers, type Trace } from '../packages/core/src/index.ts'
+import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const SEND = 'mcp__slack__send_message'
 

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it } from 'vitest'
-import { wellFormedJson } from '../src/lib/json.ts'
-import { createChatUpstream } from '../src/messages/upstream/chat.ts'
-import { createMessagesUpstream } from '../src/messages/upstream/messages.ts'
-import { openAuditFile } from '../src/node/audit-file.ts'
+import { wellFormedJson } from '../packages/core/src/lib/json.ts'
+import { openAuditFile } from '../packages/core/src/node/audit-file.ts'
+import { createChatUpstream } from '../packages/messages/src/upstream/chat.ts'
+import { createMessagesUpstream } from '../packages/messages/src/upstream/messages.ts'
 import { makeFolder } from './mcp/support/folder.ts'
 import { connectWith, type Desk, eras, openGateway, streamTransport } from './mcp/support/gateway.ts'
 import { openHttp } from './mcp/support/gateway-http.ts'
@@ -70,7 +70,7 @@ describe('H11 a server that sends halves of pairs everywhere', () => {
     output.on('data', (chunk: Buffer) => {
       written += chunk.toString()
     })
-    const { serveMcpGatewayOnStdio } = await import('../src/mcp/gateway/stdio.ts')
+    const { serveMcpGatewayOnStdio } = await import('../packages/mcp/src/gateway/stdio.ts')
     const over = serveMcpGatewayOnStdio(open.gateway, { input, output })
     const desk = await connectWith(streamTransport(output, input), { era })
     await desk.names()

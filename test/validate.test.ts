@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { validateInput } from '../src/validate/validate.ts'
-import { bundled } from './support/bundled.ts'
+import { validateInput } from '../packages/core/src/validate.ts'
+import { bundled } from '../packages/testkit/src/bundled.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
@@ -322,7 +322,7 @@ describe('too much work', () => {
 
   it('V1 works where code may not be made from strings', async () => {
     const script = `
-      import { validateInput } from './src/validate/validate.ts'
+      import { validateInput } from './packages/core/src/validate.ts'
       const schema = { type: 'object', properties: { limit: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }
       console.log(JSON.stringify([validateInput(schema, { limit: 1 }), validateInput(schema, { limit: 'x' })]))
     `

@@ -1,7 +1,7 @@
 // Converts the files of public benchmarks to one form: tools, and queries with the names of the tools they ask for. Pure.
 // A tool that a benchmark names but does not define cannot be found; a query with no other answer is left out.
-import type { Tool } from '../../src/index.ts'
-import type { EvaluationQuery } from '../../src/search/evaluate.ts'
+import type { Tool } from '../../packages/core/src/index.ts'
+import type { EvaluationQuery } from '../../packages/core/src/search/evaluate.ts'
 
 export type CatalogueSet = { readonly tools: readonly Tool[]; readonly queries: readonly EvaluationQuery[] }
 

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import type { PoolTool, Rank } from '../../src/index.ts'
+import type { PoolTool, Rank } from '../../packages/core/src/index.ts'
 
 /** The newest first; the next is tried where one cannot be installed or loaded, because it has native parts. */
 const VERSIONS = ['0.8.0', '0.4.1', '0.1.5']

@@ -48,5 +48,5 @@ const bytes = writeTable(englishEntries, lexicons)
 const compressed = brotliCompressSync(bytes, {
   params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 },
 })
-writeFileSync(output ?? new URL('../../data/bridge.bin', import.meta.url), compressed)
+writeFileSync(output ?? new URL('../../packages/core/data/bridge.bin', import.meta.url), compressed)
 console.error(`${bytes.length} bytes, ${compressed.length} compressed`)

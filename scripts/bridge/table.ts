@@ -1,5 +1,9 @@
 // Writes the language table; src/search/languages/translate.ts reads it.
-import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../src/search/languages/translate.ts'
+import {
+  BRIDGE_HEADER,
+  BRIDGE_MAGIC,
+  DIRECTORY_ENTRY,
+} from '../../packages/core/src/search/languages/translate.ts'
 
 export type Entry = {
   readonly word: string

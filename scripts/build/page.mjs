@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 export async function bundlePage() {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { page: 'src/inspector/page/main.tsx' },
-    outdir: 'dist/inspector',
+    entryPoints: { page: 'packages/inspector/src/page/main.tsx' },
+    outdir: 'packages/cli/dist',
     bundle: true,
     minify: true,
     format: 'iife',

@@ -1,7 +1,7 @@
-// `npm run build`: bundles src/ with every package it imports into dist/, with types for the library's entries and the
-// licences of what was bundled.
+// `npm run build`: makes of each public package a folder, packages/<name>/dist, as npm gets it. What a package needs at run
+// time (`dependencies`) stays a package of its own; the rest is bundled, and everything of the command is.
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,37 +12,93 @@ import { bundlePage } from './page.mjs'
 import { keepReachableTypes } from './types.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const dist = join(root, 'dist')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
+const wasm = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
 
-/** The library's entries, as paths without extension below src/ and dist/. */
-const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-const library = Object.values(exports).flatMap(({ default: file }) =>
-  file === undefined ? [] : [file.replace(/^\.\/dist\/(.*)\.js$/, '$1')],
-)
+/** What lies beside the code of a package: from the repository's root to the package's. */
+const BESIDE = {
+  core: { 'packages/core/data': 'data' },
+  toolshelf: {
+    'packages/core/data': 'data',
+    'packages/cli/examples': 'examples',
+    'README.md': 'README.md',
+    'CHANGELOG.md': 'CHANGELOG.md',
+    [wasm]: 'src/quickjs.wasm',
+  },
+}
 
-await rm(dist, { recursive: true, force: true })
-const [program, page] = await Promise.all([
-  bundle({ root, dist, entries: [...library, 'cli/main'], workers: ['sandbox/worker'] }),
-  bundlePage(),
-  emitTypes(),
-])
-await copyFile(
-  createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm'),
-  join(dist, 'sandbox/quickjs.wasm'),
-)
-// npm sets this at install; a link that npx made before a build keeps the mode of the file.
-await chmod(join(dist, 'cli/main.js'), 0o755)
-await mkdir(join(dist, 'inspector'), { recursive: true })
-await writeFile(join(dist, 'inspector/page.js'), page.script)
-await writeFile(join(dist, 'inspector/page.css'), page.style)
-const metafile = { outputs: { ...program.outputs, ...page.metafile.outputs } }
-await writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
+/** The public packages: their folders, manifests and doors, by the names of their source files. */
+async function publicPackages() {
+  const names = await readdir(join(root, 'packages'))
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const folder = join(root, 'packages', name)
+      const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+      const doors = Object.values(manifest.exports).flatMap(
+        (file) => /^\.\/src\/(.*)\.ts$/.exec(file)?.[1] ?? [],
+      )
+      return { folder, dist: join(folder, 'dist'), manifest, doors }
+    }),
+  )
+  return found.filter(({ manifest }) => !manifest.private)
+}
 
+async function buildPackage({ folder, dist, manifest, doors }) {
+  const isCommand = manifest.bin !== undefined
+  const hasScripts = isCommand || manifest.name === '@toolshelf/scripts'
+  const page = isCommand ? await bundlePage() : undefined
+  const metafile = await bundle({
+    root,
+    dist,
+    entries: {
+      ...Object.fromEntries(
+        [...doors, ...(isCommand ? ['main'] : [])].map((door) => [door, join(folder, 'src', `${door}.ts`)]),
+      ),
+      ...(hasScripts ? { 'src/worker': join(root, 'packages/scripts/src/worker.mjs') } : {}),
+    },
+    external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+  })
+  if (page) {
+    await writeFile(join(dist, 'src/page.js'), page.script)
+    await writeFile(join(dist, 'src/page.css'), page.style)
+    // npm sets this at install; a link that npx made before a build keeps the mode of the file.
+    await chmod(join(dist, 'main.js'), 0o755)
+  }
+  const outputs = { ...metafile.outputs, ...page?.metafile.outputs }
+  await writeLicences({ root, metafile: { outputs }, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
+  const beside = {
+    LICENSE: 'LICENSE',
+    ...(isCommand ? {} : { [join(folder, 'README.md')]: 'README.md' }),
+    ...BESIDE[manifest.name.split('/').at(-1)],
+  }
+  for (const [from, to] of Object.entries(beside))
+    await cp(from.startsWith('/') ? from : join(root, from), join(dist, to), { recursive: true })
+  await writeFile(join(dist, 'package.json'), `${JSON.stringify(published(manifest), null, 2)}\n`)
+}
+
+/** The manifest as npm gets it: doors lead to what was built. */
+function published({ devDependencies, ...manifest }) {
+  const doors = Object.entries(manifest.exports).map(([door, file]) => {
+    const name = /^\.\/src\/(.*)\.ts$/.exec(file)?.[1]
+    return [door, name === undefined ? file : { types: `./types/${name}.d.ts`, default: `./${name}.js` }]
+  })
+  const bin =
+    manifest.bin &&
+    Object.fromEntries(Object.entries(manifest.bin).map(([name, file]) => [name, file.replace('dist/', '')]))
+  return { ...manifest, ...(bin ? { bin } : {}), exports: Object.fromEntries(doors) }
+}
+
+const packages = await publicPackages()
+await Promise.all(packages.map(({ dist }) => rm(dist, { recursive: true, force: true })))
+await mkdir(join(root, 'packages/cli/dist/src'), { recursive: true })
+await Promise.all([...packages.map(buildPackage), emitTypes()])
+
+/** Declarations come from the compiler, package by package; those that no door leads to are left out. */
 async function emitTypes() {
-  const words = [tsc, '-p', join(root, 'tsconfig.build.json'), '--checkers', '1']
+  const words = [tsc, '--build', join(root, 'tsconfig.build.json')]
   await promisify(execFile)(process.execPath, words).catch(({ stdout }) => {
     throw new Error(`tsc failed:\n${stdout}`)
   })
-  await keepReachableTypes({ dist, entries: library })
+  for (const { dist, doors } of packages)
+    if (doors.length > 0) await keepReachableTypes({ dist: join(dist, 'types'), entries: doors })
 }

@@ -25,7 +25,7 @@ const COMPONENT_SAMPLE = 20_000
 const MAX_TEXTS = Number(process.env.DISTIL_TEXTS ?? Number.POSITIVE_INFINITY)
 
 const cache = process.env.DISTIL_CACHE ?? join(tmpdir(), 'toolshelf-distil')
-const target = fileURLToPath(new URL('../../data/meaning.bin', import.meta.url))
+const target = fileURLToPath(new URL('../../packages/core/data/meaning.bin', import.meta.url))
 
 const teacherName = process.env.DISTIL_TEACHER ?? 'minilm'
 const chosen = TEACHERS[teacherName]
@@ -75,7 +75,7 @@ rotateRows(held.targets, DIMENSIONS)
 const quantized = quantizeRows(rows, DIMENSIONS) // and the rows are now what the table will say
 const requests = meanVector(requestTexts(), rows, DIMENSIONS)
 const last = quantizeRows(requests, DIMENSIONS)
-mkdirSync(fileURLToPath(new URL('../../data/', import.meta.url)), { recursive: true })
+mkdirSync(fileURLToPath(new URL('../../packages/core/data/', import.meta.url)), { recursive: true })
 const size = writeTable(
   target,
   [...tokens, { token: REQUESTS }],

@@ -1,5 +1,5 @@
 // The library's ways: `prepare` and `run` of a loaded tool, and one search.
-import { createShelf, type Message } from '../../src/index.ts'
+import { createShelf, type Message } from '../../packages/core/src/index.ts'
 import { walk } from './coverage.ts'
 import { sendTools } from './tools.ts'
 

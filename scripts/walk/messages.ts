@@ -1,10 +1,10 @@
 // The API gateway's ways: a Chat Completions request, shelved, with one hidden search; and its next turn, streamed.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../src/messages/plan.ts'
-import { serveMessagesGateway } from '../../src/messages/server/server.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
+import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
+import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../../packages/messages/src/plan.ts'
+import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'
 import { walk } from './coverage.ts'
 import { sendTools } from './tools.ts'
 

@@ -1,7 +1,7 @@
 // Failures around the loop: the agent reports them, loses nothing, and answers the next message.
 
 import { expect, test } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
+import type { Upstream } from '../../packages/messages/src/types.ts'
 import {
   echo,
   endOf,

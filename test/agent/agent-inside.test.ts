@@ -1,8 +1,8 @@
 // Sub-agents: they have the same tools and conversations of their own, and report what they do.
 import { expect, test } from 'vitest'
-import { createAgent } from '../../src/agent/agent.ts'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import type { AgentTool } from '../../src/agent/types.ts'
+import { createAgent } from '../../packages/agent/src/agent.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import type { AgentTool } from '../../packages/agent/src/types.ts'
 import { echo, endOf, heard, lines, refusals, said, scripted, talking } from './support.ts'
 
 test('a sub-agent that fails is a failed call, and it cannot start others', async () => {

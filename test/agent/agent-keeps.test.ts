@@ -8,8 +8,8 @@ import {
   openTranscript,
   readTranscript,
   type SavedConversation,
-} from '../../src/agent/transcript.ts'
-import type { State } from '../../src/core/state.ts'
+} from '../../packages/agent/src/transcript.ts'
+import type { State } from '../../packages/core/src/state.ts'
 import {
   echo,
   endOf,

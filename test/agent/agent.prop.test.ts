@@ -1,8 +1,8 @@
 // Random conversations, stopped and compacted at random places: every request is valid, and no tool is ever lost.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Agent, AgentEvent } from '../../src/agent/types.ts'
-import { runs } from '../support/runs.ts'
+import type { Agent, AgentEvent } from '../../packages/agent/src/types.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { echo, heard, over, refusals, runnerOn, scripted, serverTools, shelfWith, whole } from './support.ts'
 
 const NAMES = ['alpha', 'beta', 'gamma', 'delta']

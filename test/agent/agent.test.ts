@@ -1,6 +1,6 @@
 // The loop: what it requests, runs, reports and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
-import type { AgentTool, PermissionCheck } from '../../src/agent/types.ts'
+import type { AgentTool, PermissionCheck } from '../../packages/agent/src/types.ts'
 import {
   echo,
   endOf,

@@ -1,7 +1,7 @@
 // The agent marks its requests for the prompt cache, within the API's rules, and re-sends a history unchanged but for the marks.
 import { describe, expect, it } from 'vitest'
-import { createAgent } from '../../src/agent/agent.ts'
-import type { MessagesClient } from '../../src/agent/types.ts'
+import { createAgent } from '../../packages/agent/src/agent.ts'
+import type { MessagesClient } from '../../packages/agent/src/types.ts'
 import { echo, heard, over, saying, serverTools, shelfWith } from './support.ts'
 
 type Marked = { readonly cache_control?: unknown; readonly [field: string]: unknown }

@@ -1,9 +1,9 @@
 // A file's change, line by line: right for any two texts, and short for any size.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FileChange } from '../../src/lib/diff.ts'
-import { fileChange } from '../../src/lib/diff.ts'
-import { runs } from '../support/runs.ts'
+import type { FileChange } from '../../packages/core/src/lib/diff.ts'
+import { fileChange } from '../../packages/core/src/lib/diff.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const signs = { same: ' ', added: '+', removed: '-', gap: '…' }
 const shown = ({ lines }: FileChange) => lines.map(({ kind, text }) => `${signs[kind]}${text}`)

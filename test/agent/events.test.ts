@@ -1,9 +1,9 @@
 // The events of the agent beside those of its shelf: permissions, calls and results.
 import { expect, test } from 'vitest'
-import { createAgent } from '../../src/agent/agent.ts'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import type { AgentTool, ToolRunner } from '../../src/agent/types.ts'
-import type { Trace } from '../../src/core/trace.ts'
+import { createAgent } from '../../packages/agent/src/agent.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import type { AgentTool, ToolRunner } from '../../packages/agent/src/types.ts'
+import type { Trace } from '../../packages/core/src/trace.ts'
 import { echo, runnerOn, said, scripted, serverTools, shelfWith, talking } from './support.ts'
 
 function listening() {

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createAgent } from '../../src/agent/agent.ts'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import { openTranscript, readTranscript } from '../../src/agent/transcript.ts'
-import type { Agent, AgentEvent, AgentTool } from '../../src/agent/types.ts'
-import type { Shelf } from '../../src/index.ts'
-import { sizeOf } from '../support/runs.ts'
+import { createAgent } from '../../packages/agent/src/agent.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import { openTranscript, readTranscript } from '../../packages/agent/src/transcript.ts'
+import type { Agent, AgentEvent, AgentTool } from '../../packages/agent/src/types.ts'
+import type { Shelf } from '../../packages/core/src/index.ts'
+import { sizeOf } from '../../packages/testkit/src/runs.ts'
 import {
   echo,
   endOf,

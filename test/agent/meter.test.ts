@@ -1,12 +1,18 @@
 // What an agent's meter says, against an upstream that counts exactly and against the same agent without tool search.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createAgentMeter } from '../../src/agent/meter.ts'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import type { Fields } from '../../src/lib/json.ts'
-import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
-import { runs } from '../support/runs.ts'
-import { type Bill, type Fate, fates, unreliable, WHOLE } from '../support/unreliable-upstream.ts'
+import { createAgentMeter } from '../../packages/agent/src/meter.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import { counting, inputOf, OUTPUT } from '../../packages/testkit/src/exact-usage.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
+import {
+  type Bill,
+  type Fate,
+  fates,
+  unreliable,
+  WHOLE,
+} from '../../packages/testkit/src/unreliable-upstream.ts'
 import { over, runnerOn, saying, scripted, served, serverTools, shelfWith } from './support.ts'
 
 const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)

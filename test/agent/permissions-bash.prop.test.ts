@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readPlain } from '../../src/agent/permissions/shell.ts'
-import { runs } from '../support/runs.ts'
+import { readPlain } from '../../packages/agent/src/permissions/shell.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const plain = ['aa', '-b', '--c=d', "'e f'", '"g h"', "i'j'k", './l', '%m', 'n:o,p', '+q', '@r', "''", "'é'"]
 const odd = [

@@ -7,8 +7,8 @@ import {
   createPermissions,
   type PermissionAnswer,
   type PermissionRule,
-} from '../../src/agent/permissions/permissions.ts'
-import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
+} from '../../packages/agent/src/permissions/permissions.ts'
+import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
 
 type Effect = PermissionRule['effect']
 type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]

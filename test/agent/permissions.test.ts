@@ -8,11 +8,11 @@ import {
   type PermissionAnswer,
   type PermissionQuestion,
   type PermissionRule,
-} from '../../src/agent/permissions/permissions.ts'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
-import type { AgentEvent, AgentTool } from '../../src/agent/types.ts'
-import type { Tool } from '../../src/core/types.ts'
+} from '../../packages/agent/src/permissions/permissions.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
+import type { AgentEvent, AgentTool } from '../../packages/agent/src/types.ts'
+import type { Tool } from '../../packages/core/src/types.ts'
 import {
   lines,
   MODEL,

@@ -1,8 +1,8 @@
 // Tools that a message names are loaded before the model is asked: which words name a tool, and that it takes no search.
 import { describe, expect, test } from 'vitest'
-import { namedTools } from '../../src/entries/agent.ts'
-import type { Tool } from '../../src/index.ts'
-import { mcp, quietShelf } from '../support/talk.ts'
+import { namedTools } from '../../packages/agent/src/index.ts'
+import type { Tool } from '../../packages/core/src/index.ts'
+import { mcp, quietShelf } from '../../packages/testkit/src/talk.ts'
 import { lines, refusals, runnerOn, said, scripted, talking } from './support.ts'
 
 const tools: readonly Tool[] = [

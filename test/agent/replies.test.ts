@@ -1,6 +1,6 @@
 // Replies that no model should write: the API still accepts the history, and the conversation continues.
 import { expect, onTestFinished, test } from 'vitest'
-import type { MessagesClient } from '../../src/agent/types.ts'
+import type { MessagesClient } from '../../packages/agent/src/types.ts'
 import { echo, endOf, heard, lines, over, said, saying, serverTools, shelfWith } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })

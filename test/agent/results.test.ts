@@ -1,9 +1,9 @@
 // Long results in the agent: previews in the history, reading on, compaction, sub-agents, and what /context counts.
 import { expect, test } from 'vitest'
-import { createAgentTool } from '../../src/agent/sub-agent.ts'
-import type { AgentTool } from '../../src/agent/types.ts'
-import type { Trace } from '../../src/core/trace.ts'
-import type { Message } from '../../src/core/types.ts'
+import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
+import type { AgentTool } from '../../packages/agent/src/types.ts'
+import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Message } from '../../packages/core/src/types.ts'
 import { endOf, lines, over, said, saying, shelfWith } from './support.ts'
 
 const long = JSON.stringify(Array.from({ length: 400 }, (_, id) => ({ id, title: `Issue ${id}` })))

@@ -5,10 +5,10 @@ import {
   type PermissionAnswer,
   type PermissionQuestion,
   type PermissionRule,
-} from '../../src/agent/permissions/permissions.ts'
-import { createBatchTool, createScriptTool } from '../../src/agent/tools/programs.ts'
-import type { AgentEvent, AgentTool, ToolRunner } from '../../src/agent/types.ts'
-import type { Trace } from '../../src/core/trace.ts'
+} from '../../packages/agent/src/permissions/permissions.ts'
+import { createBatchTool, createScriptTool } from '../../packages/agent/src/tools/programs.ts'
+import type { AgentEvent, AgentTool, ToolRunner } from '../../packages/agent/src/types.ts'
+import type { Trace } from '../../packages/core/src/trace.ts'
 import { endOf, over, said, saying, shelfWith } from './support.ts'
 
 const note: AgentTool = {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { loadSkills, skillFolders } from '../../src/agent/skills/load.ts'
-import { runs } from '../support/runs.ts'
+import { loadSkills, skillFolders } from '../../packages/agent/src/skills/load.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'skills-'))
 

@@ -2,9 +2,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Skill } from '../../src/agent/skills/load.ts'
-import { createSkills } from '../../src/agent/skills/skills.ts'
-import { quietShelf } from '../support/talk.ts'
+import type { Skill } from '../../packages/agent/src/skills/load.ts'
+import { createSkills } from '../../packages/agent/src/skills/skills.ts'
+import { quietShelf } from '../../packages/testkit/src/talk.ts'
 
 const servers: Server[] = []
 

@@ -1,10 +1,14 @@
 // Skills: what is offered, found and run.
 import { describe, expect, test } from 'vitest'
-import type { Skill } from '../../src/agent/skills/load.ts'
-import { createSkills, type SkillsOptions, searchToolsAndSkills } from '../../src/agent/skills/skills.ts'
-import type { AgentTool } from '../../src/agent/types.ts'
-import type { Message } from '../../src/index.ts'
-import { mcp, quietShelf } from '../support/talk.ts'
+import type { Skill } from '../../packages/agent/src/skills/load.ts'
+import {
+  createSkills,
+  type SkillsOptions,
+  searchToolsAndSkills,
+} from '../../packages/agent/src/skills/skills.ts'
+import type { AgentTool } from '../../packages/agent/src/types.ts'
+import type { Message } from '../../packages/core/src/index.ts'
+import { mcp, quietShelf } from '../../packages/testkit/src/talk.ts'
 
 const skill = (name: string, description: string, more: Partial<Skill> = {}): Skill => ({
   name,

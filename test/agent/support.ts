@@ -1,7 +1,7 @@
 // What the tests of the agent share: the offline model behind a real server, the official client, and ways to read.
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
-import { createAgent } from '../../src/agent/agent.ts'
+import { createAgent } from '../../packages/agent/src/agent.ts'
 import type {
   Agent,
   AgentEvent,
@@ -9,18 +9,18 @@ import type {
   AgentTool,
   MessagesClient,
   ToolRunner,
-} from '../../src/agent/types.ts'
-import { validateRequest } from '../../src/core/oracle/validate.ts'
-import { createCollector } from '../../src/core/reply.ts'
-import type { Message, Tool, ToolUse } from '../../src/core/types.ts'
-import { createShelf, type Shelf, type ShelfOptions } from '../../src/index.ts'
-import type { MessagesGateway } from '../../src/messages/gateway.ts'
-import type { RequestOutcome } from '../../src/messages/request-outcome.ts'
-import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
-import { serveMessagesGateway } from '../../src/messages/server/server.ts'
-import type { Upstream } from '../../src/messages/types.ts'
-import { createScriptUpstream, type ObservedRequest } from '../../src/messages/upstream/script.ts'
-import { readScript } from '../../src/messages/upstream/script-file.ts'
+} from '../../packages/agent/src/types.ts'
+import { createMessagesMetrics } from '../../packages/cli/src/http/messages/metrics.ts'
+import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
+import { createShelf, type Shelf, type ShelfOptions } from '../../packages/core/src/index.ts'
+import { validateRequest } from '../../packages/core/src/oracle/validate.ts'
+import { createCollector } from '../../packages/core/src/reply.ts'
+import type { Message, Tool, ToolUse } from '../../packages/core/src/types.ts'
+import type { MessagesGateway } from '../../packages/messages/src/gateway.ts'
+import type { RequestOutcome } from '../../packages/messages/src/request-outcome.ts'
+import type { Upstream } from '../../packages/messages/src/types.ts'
+import { createScriptUpstream, type ObservedRequest } from '../../packages/messages/src/upstream/script.ts'
+import { readScript } from '../../packages/messages/src/upstream/script-file.ts'
 
 export const MODEL = 'claude-opus-4-5'
 export const SUMMARY = 'the talk so far in short'

@@ -5,8 +5,8 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
-import { bundled } from '../support/bundled.ts'
+import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
+import { bundled } from '../../packages/testkit/src/bundled.ts'
 import { textIn } from './support.ts'
 
 let directory: string
@@ -94,7 +94,7 @@ const KILLED_AT_ONCE = `
 import processes from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { createBuiltInTools } from './src/agent/tools/built-in.ts'
+import { createBuiltInTools } from './packages/agent/src/tools/built-in.ts'
 const start = processes.spawn
 processes.spawn = (...words) => {
   writeFileSync('child', String(start(...words).pid))

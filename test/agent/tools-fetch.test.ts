@@ -2,9 +2,9 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
-import { readableText } from '../../src/lib/text.ts'
-import { sizeOf } from '../support/runs.ts'
+import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
+import { readableText } from '../../packages/core/src/lib/text.ts'
+import { sizeOf } from '../../packages/testkit/src/runs.ts'
 import { textIn } from './support.ts'
 
 async function serving(answer: (path: string, response: ServerResponse) => void): Promise<string> {

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { globMatcher } from '../../src/agent/tools/files.ts'
+import { globMatcher } from '../../packages/agent/src/tools/files.ts'
 import { newFolder, workplace } from './tools-support.ts'
 
 test('Glob finds by pattern, the newest first, without what nobody wrote', async () => {

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { createBuiltInTools } from '../../src/agent/tools/built-in.ts'
-import type { AgentTool, ToolInput } from '../../src/agent/types.ts'
-import type { Content } from '../../src/core/calls/calls.ts'
+import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
+import type { AgentTool, ToolInput } from '../../packages/agent/src/types.ts'
+import type { Content } from '../../packages/core/src/calls/calls.ts'
 import { textIn } from './support.ts'
 
 export type Workplace = {

@@ -2,9 +2,9 @@
 import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { builtInCallKinds } from '../../src/agent/tools/built-in.ts'
-import { presentMessages } from '../../src/core/present.ts'
-import { createShelf } from '../../src/index.ts'
+import { builtInCallKinds } from '../../packages/agent/src/tools/built-in.ts'
+import { createShelf } from '../../packages/core/src/index.ts'
+import { presentMessages } from '../../packages/core/src/present.ts'
 import { textIn } from './support.ts'
 import { newFolder, workplace } from './tools-support.ts'
 

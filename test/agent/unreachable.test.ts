@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Server } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import { expect, onTestFinished, test } from 'vitest'
-import type { MessagesClient } from '../../src/agent/types.ts'
+import type { MessagesClient } from '../../packages/agent/src/types.ts'
 import { endOf, lines, over, said } from './support.ts'
 
 async function portOf(server: Server): Promise<number> {

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
-import type { Loose } from '../support/talk.ts'
 
 export type Posted = { readonly status: number; readonly text: string; readonly body: Loose }
 

@@ -1,10 +1,10 @@
 // `toolshelf mcp --http` or `serve` in this process, as an operator starts it, and requests with the keys of its users.
 import { onTestFinished } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
-import { createKey } from '../../src/users/keys.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import { createKey } from '../../packages/server/src/users/keys.ts'
+import { enter } from '../../packages/testkit/src/cli-here.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { until } from '../mcp/support/processes.ts'
-import { enter } from '../support/cli-here.ts'
-import type { Loose } from '../support/talk.ts'
 import type { Place } from '../terminal/support.ts'
 
 /** Users as an operator writes them by hand, each with the profile of their name and a key. */

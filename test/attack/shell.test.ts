@@ -2,7 +2,7 @@
 // Attacks on permission rules for shell lines and addresses. What begins with `!!` had another outcome before allow rules
 // covered only plain simple commands, and addresses were compared by origin and path.
 import { describe, expect, test } from 'vitest'
-import { createPermissions } from '../../src/agent/permissions/permissions.ts'
+import { createPermissions } from '../../packages/agent/src/permissions/permissions.ts'
 
 type Outcome = 'runs' | 'asks' | 'refused'
 type Group = {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-cli-'))
 const file = (name: string, lines: readonly (object | string)[]) => {

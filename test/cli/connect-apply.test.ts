@@ -15,9 +15,9 @@ import {
 import { dirname, join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
-import { CommandError } from '../../src/cli/command.ts'
-import { readConfig } from '../../src/mcp/config/config.ts'
-import { parseJson } from '../../src/mcp/config/json.ts'
+import { CommandError } from '../../packages/cli/src/command.ts'
+import { readConfig } from '../../packages/mcp/src/config/config.ts'
+import { parseJson } from '../../packages/mcp/src/config/json.ts'
 import { clientFiles } from './support/client-files.ts'
 import { madeUpMachine, PROGRAM } from './support/made-up-machine.ts'
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, it } from 'vitest'
+import { binary } from '../../packages/testkit/src/binary.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
-import { binary } from '../support/binary.ts'
-import { runHere } from '../support/cli-here.ts'
 
 it('the entry works without PATH, runs the server that moved, and goes back', async () => {
   const home = mkdtempSync(join(tmpdir(), 'toolshelf-apply-'))

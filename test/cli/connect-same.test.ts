@@ -2,7 +2,7 @@
 // Which servers `toolshelf connect --apply` takes for the same: nothing that a client's entry sets may get lost or change.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../src/mcp/config/json.ts'
+import { parseJson } from '../../packages/mcp/src/config/json.ts'
 import { madeUpMachine } from './support/made-up-machine.ts'
 
 type Entry = { readonly [key: string]: unknown }

@@ -13,9 +13,9 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
-import { connectCommand } from '../../src/cli/connect.ts'
-import { readConfig } from '../../src/mcp/config/config.ts'
+import { CommandError, readInput, UsageError } from '../../packages/cli/src/command.ts'
+import { connectCommand } from '../../packages/cli/src/connect.ts'
+import { readConfig } from '../../packages/mcp/src/config/config.ts'
 
 let root = ''
 let own = ''

@@ -2,8 +2,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type InstallOptions, provideServers } from '../../src/cli/demo/install.ts'
-import { demoServers } from '../../src/cli/demo/servers.ts'
+import { type InstallOptions, provideServers } from '../../packages/cli/src/demo/install.ts'
+import { demoServers } from '../../packages/cli/src/demo/servers.ts'
 import { newPlace } from '../terminal/support.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))

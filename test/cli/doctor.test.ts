@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { CommandError, readInput } from '../../src/cli/command.ts'
-import { createDoctor, type DoctorSurroundings } from '../../src/cli/doctor.ts'
-import { runCli } from '../../src/cli/main.ts'
-import type { McpHostOptions } from '../../src/mcp/host/host.ts'
-import { openPins, type Pins } from '../../src/mcp/pins/pins.ts'
-import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+import { CommandError, readInput } from '../../packages/cli/src/command.ts'
+import { createDoctor, type DoctorSurroundings } from '../../packages/cli/src/doctor.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import type { McpHostOptions } from '../../packages/mcp/src/host/host.ts'
+import { openPins, type Pins } from '../../packages/mcp/src/pins/pins.ts'
+import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../packages/mcp/src/types.ts'
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-doctor-'))

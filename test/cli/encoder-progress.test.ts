@@ -1,6 +1,6 @@
 // What a command shows while the sentence encoder reads tools.
 import { expect, test } from 'vitest'
-import { createEncoderProgress } from '../../src/cli/tools.ts'
+import { createEncoderProgress } from '../../packages/cli/src/tools.ts'
 
 function watch(isInteractive: boolean) {
   const told: string[] = []

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { runHere } from '../support/cli-here.ts'
-import { heardFrom } from '../support/heard.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
+import { heardFrom } from '../../packages/testkit/src/heard.ts'
 import { binary, newPlace } from '../terminal/support.ts'
 
 const begin = { type: 'message_start', message: { type: 'message', role: 'assistant', content: [] } }

@@ -1,11 +1,11 @@
 // The demo with servers that start in no time: the names and tools that its script needs, and enough others to defer.
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
-import type { ConfigIn } from '../../src/cli/demo/servers.ts'
-import { demoServers } from '../../src/cli/demo/servers.ts'
+import { basename, dirname, join } from 'node:path'
+import type { ConfigIn } from '../../packages/cli/src/demo/servers.ts'
+import { demoServers } from '../../packages/cli/src/demo/servers.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
-import { binary } from '../support/binary.ts'
 
 const wire = new URL('../mcp/servers/wire.mjs', import.meta.url).href
 
@@ -83,12 +83,7 @@ export function lightBinary(): string[] {
   // Sources are not copied: without a build the real servers play.
   if (more.length > 0) return [...binary]
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-light-'))
-  const dist = dirname(dirname(built))
-  const root = dirname(dist)
-  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-  symlinkSync(join(root, 'data'), join(folder, 'data'), 'junction')
-  const isCode = (path: string) => !path.endsWith('.d.ts')
-  cpSync(dist, join(folder, relative(root, dist)), { recursive: true, filter: isCode })
+  cpSync(dirname(built), folder, { recursive: true })
   lightPackages(join(folder, 'node_modules'))
-  return [join(folder, relative(root, built))]
+  return [join(folder, basename(built))]
 }

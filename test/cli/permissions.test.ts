@@ -10,9 +10,9 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openUserRules } from '../../src/cli/user-files/permission-file.ts'
-import type { LocalMachine } from '../../src/mcp/config/places.ts'
-import { runHere } from '../support/cli-here.ts'
+import { openUserRules } from '../../packages/cli/src/user-files/permission-file.ts'
+import type { LocalMachine } from '../../packages/mcp/src/config/places.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
 const bash = (command: string) => ({ call: 'Bash', input: { command } })

@@ -1,9 +1,9 @@
 // `npm run reference` makes pages from the commands and types, which explain every command, event, field and option.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { everyCommand } from '../../packages/cli/src/main.ts'
 import { commandsPage } from '../../scripts/commands-page.ts'
 import { typesPages } from '../../scripts/types-pages.ts'
-import { everyCommand } from '../../src/cli/main.ts'
 
 const pages = typesPages()
 
@@ -13,7 +13,7 @@ it('commands.md has the help of every command', async () => {
 })
 
 it('options.md names every option of the shelf', () => {
-  const source = readFileSync(new URL('../../src/core/options.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../../packages/core/src/options.ts', import.meta.url), 'utf8')
   const [, defaults = ''] = /^const defaults.*?\{\n(.*?)^\}/ms.exec(source) ?? []
   const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
   expect(names.length).toBeGreaterThan(20)

@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type Anthropic from '@anthropic-ai/sdk'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { readPrompt } from '../../src/cli/client.ts'
-import { readInput } from '../../src/cli/command.ts'
-import { runCommand } from '../../src/cli/run.ts'
+import { readPrompt } from '../../packages/cli/src/client.ts'
+import { readInput } from '../../packages/cli/src/command.ts'
+import { runCommand } from '../../packages/cli/src/run.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
+import { heardFrom } from '../../packages/testkit/src/heard.ts'
 import { scripted, served } from '../agent/support.ts'
 import { serveScript } from '../mcp/support/server-here.ts'
-import { runHere } from '../support/cli-here.ts'
-import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const rules = [
@@ -398,7 +398,7 @@ describe('the tools of toolshelf run', () => {
   it('the example script searches for what the user names, and calls what the user asks for', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', { mcpServers: { calculator } })
-    const example = ['--script', 'examples/script.json', '--config', config, '--allow', 'mcp__*']
+    const example = ['--script', 'packages/cli/examples/script.json', '--config', config, '--allow', 'mcp__*']
     const tell = (text: string) => ranIn({ ...place, folder: process.cwd() }, [text, ...example])
     expect((await tell('add two numbers for me')).out).toMatch(/search .* says:\n.*mcp__calculator__add/s)
     expect((await tell('call echo with {"text": "good morning"}')).out).toMatch(/^good morning\n/)

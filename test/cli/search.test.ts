@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readInput } from '../../src/cli/command.ts'
-import { searchCommand } from '../../src/cli/search.ts'
+import { readInput } from '../../packages/cli/src/command.ts'
+import { searchCommand } from '../../packages/cli/src/search.ts'
 
 let folder: string
 beforeAll(() => {

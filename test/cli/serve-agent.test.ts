@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { agentArguments, agentEnvironment, upstreamFor } from '../../src/cli/serve-agent.ts'
-import { binary } from '../support/binary.ts'
-import { runHere } from '../support/cli-here.ts'
+import { agentArguments, agentEnvironment, upstreamFor } from '../../packages/cli/src/serve-agent.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-agent-'))
 const file = (name: string, content: string) => {

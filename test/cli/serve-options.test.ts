@@ -1,8 +1,8 @@
 // `toolshelf serve` in this process, with a fake API as its model: what its options change in what is sent.
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { everyCommand, runCli } from '../../src/cli/main.ts'
+import { everyCommand, runCli } from '../../packages/cli/src/main.ts'
+import { enter } from '../../packages/testkit/src/cli-here.ts'
 import { ask, closeAll, type Json, requestFor, send, startFake, until } from '../messages/support/faults.ts'
-import { enter } from '../support/cli-here.ts'
 import { newPlace } from '../terminal/support.ts'
 
 /** Starts the command and waits until it is ready; `end` sends it a signal and resolves with its exit code. */

@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
+import { heardFrom } from '../../packages/testkit/src/heard.ts'
 import {
   ask,
   begin,
@@ -23,8 +25,6 @@ import {
   until,
   wireEvents,
 } from '../messages/support/faults.ts'
-import { binary } from '../support/binary.ts'
-import { heardFrom } from '../support/heard.ts'
 
 const FIRST = 'the-first-of-three-keys-1'
 /** Secrets may end in `=`. */

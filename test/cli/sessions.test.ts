@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
-import { listSessions } from '../../src/cli/sessions.ts'
-import { runHere } from '../support/cli-here.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import { listSessions } from '../../packages/cli/src/sessions.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
 const append = (...messages: object[]) => ({ type: 'append', messages })

@@ -3,8 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
-import { runHere } from '../support/cli-here.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const PATIENCE = 120_000

@@ -3,11 +3,11 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { CommandError, readInput } from '../../src/cli/command.ts'
-import { createTrust } from '../../src/cli/trust.ts'
-import { thisMachine } from '../../src/mcp/config/places.ts'
-import { openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
+import { CommandError, readInput } from '../../packages/cli/src/command.ts'
+import { createTrust } from '../../packages/cli/src/trust.ts'
+import { thisMachine } from '../../packages/mcp/src/config/places.ts'
+import { openPins } from '../../packages/mcp/src/pins/pins.ts'
+import type { ListedTool } from '../../packages/mcp/src/types.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-cli-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

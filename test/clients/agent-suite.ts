@@ -2,7 +2,7 @@
 // tools, shelved, with a restart; with TEST_EFFORT above 1 also the same without the gateway. SHOW_FIGURES=1 prints what
 // both cost.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isThorough } from '../support/runs.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse } from './conversation.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import type { Clients } from './install.ts'

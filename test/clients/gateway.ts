@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { binary } from '../support/binary.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
 
 const require = createRequire(import.meta.url)
 

@@ -2,7 +2,7 @@
 // big for the project's own dependencies, and most need a newer Node than it does.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { isThorough } from '../support/runs.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 // @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf, ownNodeIsNew } from './installation.mjs'
 

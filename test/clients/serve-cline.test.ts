@@ -1,7 +1,7 @@
 // Cline's command line speaks Chat Completions to `toolshelf serve` and sends the tools of its MCP servers every time: the
 // gateway shelves them. Without a terminal Cline cannot resume a session, so each task is a conversation of its own.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isThorough } from '../support/runs.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { startCline } from './cline-agent.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import { prepareClients } from './install.ts'

@@ -3,7 +3,7 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { binary } from '../support/binary.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
 import { codex, prepareCodex } from './codex-agent.ts'
 import { makeHome, run } from './gateway.ts'
 import { startRecordedScript } from './recorder.ts'

@@ -1,7 +1,7 @@
 // Agents written with the OpenAI SDK in front of `toolshelf serve`: both of its APIs, streamed and not. The SDK is one of our
 // own development dependencies, so that nothing is installed for it.
 import { afterAll, beforeAll } from 'vitest'
-import { isThorough } from '../support/runs.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { type AgentCase, describeAgent } from './agent-suite.ts'
 import { makeHome, manyTools } from './gateway.ts'
 import type { Clients } from './install.ts'

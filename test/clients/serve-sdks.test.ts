@@ -2,7 +2,7 @@
 // OpenAI and for compatible servers, LangChain, and Mastra.
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isThorough } from '../support/runs.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { type Agent, type AgentCase, describeAgent } from './agent-suite.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import { prepareClients } from './install.ts'

@@ -1,12 +1,12 @@
 // `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
 // address.
 import { createInterface } from 'node:readline'
-import { openUpstream } from '../../src/cli/gateway/upstreams.ts'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../src/messages/plan.ts'
-import { serveMessagesGateway } from '../../src/messages/server/server.ts'
-import type { UpstreamWire } from '../../src/messages/types.ts'
-import { binary } from '../support/binary.ts'
+import { openUpstream } from '../../packages/cli/src/gateway/upstreams.ts'
+import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
+import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../../packages/messages/src/plan.ts'
+import type { UpstreamWire } from '../../packages/messages/src/types.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
 import type { Home } from './gateway.ts'
 import { startProcess } from './process.ts'
 

@@ -8,11 +8,11 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createPureShelf } from '../../src/core/shelf.ts'
-import { createMcpHost } from '../../src/mcp/host/host.ts'
-import { createOAuth } from '../../src/mcp/oauth/authorize.ts'
-import { login } from '../../src/mcp/oauth/login.ts'
-import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/types.ts'
+import { createPureShelf } from '../../packages/core/src/shelf.ts'
+import { createMcpHost } from '../../packages/mcp/src/host/host.ts'
+import { createOAuth } from '../../packages/mcp/src/oauth/authorize.ts'
+import { login } from '../../packages/mcp/src/oauth/login.ts'
+import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../packages/mcp/src/types.ts'
 
 type Fields = { readonly [name: string]: unknown }
 type Context = {

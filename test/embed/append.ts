@@ -1,5 +1,5 @@
 // A process of its own that appends to a store: append.ts <folder> <name>
-import { openStore } from '../../src/embed/store.ts'
+import { openStore } from '../../packages/core/src/embed/store.ts'
 
 const [, , folder, name] = process.argv
 const dimensions = 8

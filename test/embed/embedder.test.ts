@@ -2,7 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Embedder, type EmbedderOptions } from '../../src/embed/embedder.ts'
+import {
+  createEmbedder,
+  type Embedder,
+  type EmbedderOptions,
+} from '../../packages/core/src/embed/embedder.ts'
 import { type FakeEngine, fakeEngine, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 type Setup = { embedder: Embedder; engine: FakeEngine; messages: string[]; folder: string }
@@ -102,7 +106,7 @@ describe('without the encoder', () => {
     expect(embedder.vectors(['a', 'b'])).toEqual([undefined, undefined])
     expect(embedder.state).toEqual({ status: 'unavailable', reason: messages[0] })
     const { peerDependencies } = JSON.parse(
-      readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+      readFileSync(new URL('../../packages/core/package.json', import.meta.url), 'utf8'),
     )
     const wanted = Object.entries(peerDependencies).map(([name, version]) => `${name}@${version}`)
     expect(messages).toEqual([

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Engine, floatsOf } from '../../src/embed/embedder.ts'
-import { createEngine, type EngineModules, packages } from '../../src/embed/engine.ts'
+import { createEmbedder, type Engine, floatsOf } from '../../packages/core/src/embed/embedder.ts'
+import { createEngine, type EngineModules, packages } from '../../packages/core/src/embed/engine.ts'
 import { temporaryFolder } from './support.ts'
 
 const manifest = `export default { id: 'small', dimensions: 4 }`

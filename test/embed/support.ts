@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Engine } from '../../src/embed/embedder.ts'
+import type { Engine } from '../../packages/core/src/embed/embedder.ts'
 
 export const DIMENSIONS = 8
 

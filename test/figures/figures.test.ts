@@ -11,7 +11,7 @@ import {
   noFigures,
   type Price,
   withoutToolSearch,
-} from '../../src/core/figures/figures.ts'
+} from '../../packages/core/src/figures/figures.ts'
 
 const price: Price = {
   match: 'm',

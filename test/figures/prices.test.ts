@@ -3,9 +3,15 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Input } from '../../src/cli/command.ts'
-import { pricesIn } from '../../src/cli/prices.ts'
-import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../src/core/figures/figures.ts'
+import type { Input } from '../../packages/cli/src/command.ts'
+import { pricesIn } from '../../packages/cli/src/prices.ts'
+import {
+  dollars,
+  priceOf,
+  priceOfPrompt,
+  prices,
+  readPrices,
+} from '../../packages/core/src/figures/figures.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {

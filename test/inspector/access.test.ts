@@ -2,8 +2,8 @@
 import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { endpoints } from '../../src/inspector/api.ts'
-import { answerNode } from '../../src/node/http.ts'
+import { endpoints } from '../../packages/inspector/src/api.ts'
+import { answerNode } from '../../packages/server/src/http/http.ts'
 import { HOST, KEY, openTestInspector, record } from './support/inspector.ts'
 
 const posts = [endpoints.search, endpoints.hint, endpoints.serverAction, endpoints.pins, endpoints.export]

@@ -4,11 +4,11 @@ import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { TraceRecord } from '../../src/core/trace.ts'
-import { createFileFeed, type EventBatch, type EventFeed } from '../../src/inspector/events/files.ts'
-import { createEventRing } from '../../src/inspector/events/ring.ts'
-import { openAuditFile } from '../../src/node/audit-file.ts'
-import { createTraceStream } from '../../src/node/trace-stream.ts'
+import { openAuditFile } from '../../packages/core/src/node/audit-file.ts'
+import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
+import type { TraceRecord } from '../../packages/core/src/trace.ts'
+import { createFileFeed, type EventBatch, type EventFeed } from '../../packages/inspector/src/events/files.ts'
+import { createEventRing } from '../../packages/inspector/src/events/ring.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 

@@ -2,8 +2,8 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { shownParts } from '../../src/inspector/model/shown-text.ts'
-import { runs } from '../support/runs.ts'
+import { shownParts } from '../../packages/inspector/src/model/shown-text.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { HOSTILE } from './support/tools.ts'
 
 describe('text', () => {

@@ -1,11 +1,15 @@
 // The inspector's model: events in any order become conversations, turns, working sets and costs.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compareTurns } from '../../src/inspector/model/compare.ts'
-import { addEventFile, createEventModel, type EventModel } from '../../src/inspector/model/event-model.ts'
-import { createTextLines, type EventRecord } from '../../src/inspector/model/records.ts'
-import { spendingByDay, toolUses, totalSpending } from '../../src/inspector/model/totals.ts'
-import { runs } from '../support/runs.ts'
+import { compareTurns } from '../../packages/inspector/src/model/compare.ts'
+import {
+  addEventFile,
+  createEventModel,
+  type EventModel,
+} from '../../packages/inspector/src/model/event-model.ts'
+import { createTextLines, type EventRecord } from '../../packages/inspector/src/model/records.ts'
+import { spendingByDay, toolUses, totalSpending } from '../../packages/inspector/src/model/totals.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { addChat, addPool, addServed, createRecorder, manyEvents, sampleEvents } from './support/events.ts'
 import { sampleTools } from './support/tools.ts'
 

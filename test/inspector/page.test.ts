@@ -3,9 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { isThorough, sizeOf } from '../../packages/testkit/src/runs.ts'
 // @ts-expect-error: plain JavaScript, part of the build
 import { bundlePage } from '../../scripts/build/page.mjs'
-import { isThorough, sizeOf } from '../support/runs.ts'
 import {
   browserPath,
   expectAccessible,

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/mcp/config/config.ts'
-import type { ServerConfig } from '../../src/mcp/types.ts'
+import { readConfig } from '../../packages/mcp/src/config/config.ts'
+import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-formats-'))
 const home = join(root, 'home')

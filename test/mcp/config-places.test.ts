@@ -6,7 +6,7 @@ import {
   ownConfigFile,
   projectConfigFiles,
   userConfigFiles,
-} from '../../src/mcp/config/places.ts'
+} from '../../packages/mcp/src/config/places.ts'
 
 const linux: LocalMachine = { home: '/home/a', folder: '/project', platform: 'linux', environment: {} }
 const mac: LocalMachine = { ...linux, home: '/Users/a', platform: 'darwin' }

@@ -1,6 +1,7 @@
 // The schema that editors use says what the reader does.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { validateInput } from '../../packages/core/src/validate.ts'
 import {
   gatewayDefaults,
   gatewayKeys,
@@ -8,8 +9,7 @@ import {
   serverDefaults,
   serverKeys,
   toolKeys,
-} from '../../src/mcp/config/keys.ts'
-import { validateInput } from '../../src/validate/validate.ts'
+} from '../../packages/mcp/src/config/keys.ts'
 
 type Part = { properties: { [key: string]: { description?: string; default?: unknown; enum?: unknown[] } } }
 const schema = JSON.parse(

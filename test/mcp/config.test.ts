@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/mcp/config/config.ts'
-import { runs } from '../support/runs.ts'
+import { readConfig } from '../../packages/mcp/src/config/config.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-config-'))
 const home = join(root, 'home')

@@ -1,11 +1,11 @@
 // The doctor's report and its views, on hand-made statuses.
 import { describe, expect, it } from 'vitest'
-import { findingsOf } from '../../src/cli/doctor/findings.ts'
-import { makeReport, type ReportOptions } from '../../src/cli/doctor/report.ts'
-import { arrivalLine, progressLine, terminalView } from '../../src/cli/doctor/terminal.ts'
-import { estimateTokens } from '../../src/index.ts'
-import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/greeting.ts'
-import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
+import { findingsOf } from '../../packages/cli/src/doctor/findings.ts'
+import { makeReport, type ReportOptions } from '../../packages/cli/src/doctor/report.ts'
+import { arrivalLine, progressLine, terminalView } from '../../packages/cli/src/doctor/terminal.ts'
+import { estimateTokens } from '../../packages/core/src/index.ts'
+import { gatewayCallTool, gatewaySearchTool } from '../../packages/mcp/src/greeting/greeting.ts'
+import type { ListedTool, ServerConfig, ServerStatus } from '../../packages/mcp/src/types.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }
 

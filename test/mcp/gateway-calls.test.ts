@@ -1,6 +1,6 @@
 // Calls through the gateway, of both eras: every kind of result, progress, cancellation, time-outs, clients that go.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../support/talk.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { piped } from './support/piped.ts'
 import { until } from './support/processes.ts'

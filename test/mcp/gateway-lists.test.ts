@@ -1,6 +1,6 @@
 // Lists that are known before their servers are up, corrected when those have changed, and as fresh as servers say.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../support/talk.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { type Desk, eras, openDesk, openGateway, untilFound } from './support/gateway.ts'
 import { untilState } from './support/host.ts'

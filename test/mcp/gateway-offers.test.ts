@@ -1,7 +1,7 @@
 // What else passes through the gateway: resources, templates, prompts, completions, logging, instructions.
 import { describe, expect, it } from 'vitest'
-import { joinInstructions } from '../../src/mcp/greeting/greeting.ts'
-import type { Loose } from '../support/talk.ts'
+import { joinInstructions } from '../../packages/mcp/src/greeting/greeting.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { type Desk, eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'

@@ -1,6 +1,6 @@
 // What passes through the gateway unchanged: `_meta`, JSON-RPC errors, and errors that send the user to a URL.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../support/talk.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { type ClientOptions, eras, openDesk, openGateway, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'

@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { McpHost } from '../../src/mcp/types.ts'
-import type { Loose } from '../support/talk.ts'
+import type { McpHost } from '../../packages/mcp/src/types.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
 import {
   type ClientOptions,

@@ -1,8 +1,8 @@
 // Whose a resource is: two servers with the same URI never answer for each other, and nobody is tried by guess.
 import { describe, expect, it } from 'vitest'
-import { createSubscriptions } from '../../src/mcp/gateway/subscriptions.ts'
-import type { McpHost } from '../../src/mcp/types.ts'
-import type { Loose } from '../support/talk.ts'
+import { createSubscriptions } from '../../packages/mcp/src/gateway/subscriptions.ts'
+import type { McpHost } from '../../packages/mcp/src/types.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { eras, openDesk, openGateway } from './support/gateway.ts'
 import { listed, neighbour, tool } from './support/small-servers.ts'
 

@@ -1,9 +1,9 @@
 // Long results through the MCP gateway: a preview in place of each, all of it to be read, by its own client alone.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMemoryResults, type Trace } from '../../src/index.ts'
-import { runs } from '../support/runs.ts'
-import type { Loose } from '../support/talk.ts'
+import { createMemoryResults, type Trace } from '../../packages/core/src/index.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Desk, eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
@@ -160,7 +160,7 @@ describe('long results', () => {
   })
 
   it('a client on stdio finds its results again after a restart, another client does not', async () => {
-    const { createDiskResults } = await import('../../src/index.ts')
+    const { createDiskResults } = await import('../../packages/core/src/index.ts')
     const { path: folder, remove } = makeFolder()
     const open = () => {
       const store = createDiskResults({ folder })

@@ -1,6 +1,6 @@
 // Searches through the gateway: honest about what they do not show, and patient with servers that are still connecting.
 import { describe, expect, it } from 'vitest'
-import type { ServerConfig } from '../../src/mcp/types.ts'
+import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { openDesk, openGateway, textOf, untilFound } from './support/gateway.ts'
 import { untilState } from './support/host.ts'

@@ -1,6 +1,6 @@
 // Calls through the host: every kind of result, progress, cancellation, time-outs, and what servers ask in return.
 import { describe, expect, it } from 'vitest'
-import type { QuestionHandler } from '../../src/mcp/types.ts'
+import type { QuestionHandler } from '../../packages/mcp/src/types.ts'
 import { type OpenOptions, openHost, shareHost, textOf } from './support/host.ts'
 import { piped } from './support/piped.ts'
 

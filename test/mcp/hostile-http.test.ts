@@ -1,6 +1,6 @@
 // Bad servers over HTTP beside a healthy process: states with reasons, bounded memory, calls that end.
 import { describe, expect, it } from 'vitest'
-import { sizeOf } from '../support/runs.ts'
+import { sizeOf } from '../../packages/testkit/src/runs.ts'
 import {
   expectWholeNeighbour,
   type OpenOptions,

@@ -1,7 +1,7 @@
 // Servers whose prompts and resources are odd, endless or late, behind a gateway beside a good one: they cost only
 // themselves.
 import { describe, expect, it, vi } from 'vitest'
-import { sizeOf } from '../support/runs.ts'
+import { sizeOf } from '../../packages/testkit/src/runs.ts'
 import { eras, openDesk, textOf } from './support/gateway.ts'
 import { here } from './support/server-here.ts'
 

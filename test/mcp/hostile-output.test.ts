@@ -1,6 +1,6 @@
 // Servers that write without end: memory stays bounded, the neighbour whole, and a reason says what was too much.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isThorough, sizeOf } from '../support/runs.ts'
+import { isThorough, sizeOf } from '../../packages/testkit/src/runs.ts'
 import {
   expectWholeNeighbour,
   type OpenOptions,

@@ -1,6 +1,6 @@
 // Servers that ask too much, at the wrong time, or while several clients call them; and whose logs are whose.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../support/talk.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import {
   type ClientOptions,
   type Desk,

@@ -1,7 +1,7 @@
 // A server whose every text is poisoned: nothing of it speaks in our name, hides or steers, and the user is warned.
 import { describe, expect, it } from 'vitest'
-import { makeReport } from '../../src/cli/doctor/report.ts'
-import { unsafeKinds } from '../../src/lib/text.ts'
+import { makeReport } from '../../packages/cli/src/doctor/report.ts'
+import { unsafeKinds } from '../../packages/core/src/lib/text.ts'
 import { openGateway } from './support/gateway.ts'
 import { openHost, statusOf, untilState } from './support/host.ts'
 import { piped } from './support/piped.ts'

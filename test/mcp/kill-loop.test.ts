@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runs } from '../support/runs.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
 import { scriptPath } from './support/servers.ts'
 
 const RUNS = runs(2)
 const LONGEST = Math.max(300_000, 20_000 * RUNS)
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../packages/cli/dist/main.js', import.meta.url))
 /** A client that speaks to the gateway and, killed, cannot say goodbye. */
 const CLIENT = `
 const { spawn } = require('node:child_process')

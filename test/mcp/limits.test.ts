@@ -1,6 +1,6 @@
 // What one server may take: tools always loaded on its own word, tools in all, and the size of a client's list.
 import { describe, expect, it } from 'vitest'
-import { mcp, quietShelf } from '../support/talk.ts'
+import { mcp, quietShelf } from '../../packages/testkit/src/talk.ts'
 import { openDesk, openGateway } from './support/gateway.ts'
 import { openHost, statusOf, toolsOf, untilState } from './support/host.ts'
 import { until } from './support/processes.ts'

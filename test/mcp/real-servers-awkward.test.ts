@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openPins } from '../../src/mcp/pins/pins.ts'
-import { isThorough } from '../support/runs.ts'
+import { openPins } from '../../packages/mcp/src/pins/pins.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { temporaryFolder } from './support/folder.ts'
 import {
   defaultAnswer,

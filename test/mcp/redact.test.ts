@@ -2,10 +2,10 @@
 // H8: what is configured appears in nothing that Toolshelf writes, literally or as JSON, URLs and base64 write it.
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { cleanText } from '../../src/lib/text.ts'
-import { createRedactor, createTextRedactor } from '../../src/mcp/redact.ts'
-import type { ServerConfig } from '../../src/mcp/types.ts'
-import { runs } from '../support/runs.ts'
+import { cleanText } from '../../packages/core/src/lib/text.ts'
+import { createRedactor, createTextRedactor } from '../../packages/mcp/src/redact.ts'
+import type { ServerConfig } from '../../packages/mcp/src/types.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const local = (args: readonly string[], env: object = {}, variables: object = {}, command = 'npx') =>
   ({

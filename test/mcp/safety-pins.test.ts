@@ -17,10 +17,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { defaultPinsFolder, openPins } from '../../src/mcp/pins/pins.ts'
-import type { ListedTool } from '../../src/mcp/types.ts'
-import { bundled } from '../support/bundled.ts'
-import { isThorough, sizeOf } from '../support/runs.ts'
+import { defaultPinsFolder, openPins } from '../../packages/mcp/src/pins/pins.ts'
+import type { ListedTool } from '../../packages/mcp/src/types.ts'
+import { bundled } from '../../packages/testkit/src/bundled.ts'
+import { isThorough, sizeOf } from '../../packages/testkit/src/runs.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'toolshelf-pins-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -353,7 +353,7 @@ describe('at length', () => {
   it('processes that write at the same time, and one that is killed, leave whole files', async () => {
     const folder = newFolder()
     const text = `
-      import { openPins } from './src/mcp/pins/pins.ts'
+      import { openPins } from './packages/mcp/src/pins/pins.ts'
       const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })
       const tools = (round) => Array.from({ length: 100 }, (_, index) => ({ name: 'tool_' + index, title: 'x' + round }))
       for (let round = 0; round < Number(process.argv[2]); round++) {

@@ -1,6 +1,6 @@
 // The pipes of a server that is a process: what they carry, in which order, and how much.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { callContext } from '../../src/mcp/protocol/protocol.ts'
+import { callContext } from '../../packages/mcp/src/protocol/protocol.ts'
 import { signal } from './support/answering.ts'
 import { messageOf, openSession, options } from './support/session.ts'
 import { script } from './support/shell-server.ts'

@@ -2,10 +2,10 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../src/messages/plan.ts'
-import { serveMessagesGateway } from '../../src/messages/server/server.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
+import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../../packages/messages/src/plan.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
 import {
   begin,
   closeAll,

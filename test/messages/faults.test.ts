@@ -1,11 +1,11 @@
 // The gateway when something goes wrong: upstreams that fail in every way, clients that leave, load and nonsense.
 import { Agent, type ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Rank } from '../../src/core/calls/query.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
-import { isThorough, sizeOf } from '../support/runs.ts'
+import type { Rank } from '../../packages/core/src/calls/query.ts'
+import { rankers } from '../../packages/core/src/rankers/rankers.ts'
+import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'
+import { createResponsesUpstream } from '../../packages/messages/src/upstream/responses.ts'
+import { isThorough, sizeOf } from '../../packages/testkit/src/runs.ts'
 import {
   ask,
   begin,

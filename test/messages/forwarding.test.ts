@@ -2,8 +2,8 @@
 // connection, and errors that name the key.
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'
+import { createResponsesUpstream } from '../../packages/messages/src/upstream/responses.ts'
 import {
   ask,
   closeAll,

@@ -2,10 +2,10 @@
 import { createServer, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { serveMessagesGateway } from '../../src/messages/server/server.ts'
-import { fetchWhole } from '../../src/messages/upstream/http.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
+import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
+import { fetchWhole } from '../../packages/messages/src/upstream/http.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {

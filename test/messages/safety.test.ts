@@ -1,10 +1,10 @@
 // Who gets in, what gets out: hosts, origins, keys, redirects, and words of clients in headers, logs and metrics.
 import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Upstream } from '../../src/messages/types.ts'
-import { createChatUpstream } from '../../src/messages/upstream/chat.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import type { Upstream } from '../../packages/messages/src/types.ts'
+import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
+import { createResponsesUpstream } from '../../packages/messages/src/upstream/responses.ts'
 import { problemsIn } from '../operate/support/prometheus.ts'
 import {
   ask,

@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
-import { loadScript, readScript, ScriptError } from '../../src/messages/upstream/script-file.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { createScriptUpstream } from '../../packages/messages/src/upstream/script.ts'
+import { loadScript, readScript, ScriptError } from '../../packages/messages/src/upstream/script-file.ts'
+import { OFFLINE_NOTE } from '../../packages/messages/src/upstream/script-model.ts'
 import { deferred, tool } from '../oracle/requests.ts'
 import { ask, finding, talk } from './script-talk.ts'
 
@@ -95,7 +95,7 @@ describe('files', () => {
   })
 
   test('the example works with any tools', async () => {
-    const upstream = createScriptUpstream({ script: await loadScript('examples/script.json') })
+    const upstream = createScriptUpstream({ script: await loadScript('packages/cli/examples/script.json') })
     const tools = [tool('ToolSearch'), deferred('mcp__mail__send')]
     const run = finding('mcp__mail__send')
     const end = (text: string) => `${text}\n${OFFLINE_NOTE}`

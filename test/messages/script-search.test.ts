@@ -1,9 +1,9 @@
 // The offline model and tools that it cannot see: it searches, loads, and never calls what is not in sight.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
-import { callToolDefinition } from '../../src/messages/wire/lower.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import type { MessagesRequest } from '../../packages/messages/src/types.ts'
+import { OFFLINE_NOTE } from '../../packages/messages/src/upstream/script-model.ts'
+import { callToolDefinition } from '../../packages/messages/src/wire/lower.ts'
 import {
   assistant,
   deferred,

@@ -1,14 +1,14 @@
 // A client that talks to the offline model: it runs calls, answers searches, and sends everything back.
 
-import { createCollector } from '../../src/core/reply.ts'
-import type { Fields } from '../../src/lib/json.ts'
-import type { Headers, MessagesRequest, StreamEvent, Upstream } from '../../src/messages/types.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import { createCollector } from '../../packages/core/src/reply.ts'
+import type { Headers, MessagesRequest, StreamEvent, Upstream } from '../../packages/messages/src/types.ts'
 import {
   createScriptUpstream,
   type ObservedRequest,
   type ScriptUpstreamOptions,
-} from '../../src/messages/upstream/script.ts'
-import { readScript } from '../../src/messages/upstream/script-file.ts'
+} from '../../packages/messages/src/upstream/script.ts'
+import { readScript } from '../../packages/messages/src/upstream/script-file.ts'
 import { reference, result } from '../oracle/requests.ts'
 
 export const call = (headers: Headers = {}) => ({ headers, signal: new AbortController().signal })

@@ -1,7 +1,7 @@
 // The offline model as an upstream: its steps, its stream, its refusals.
 import { describe, expect, test } from 'vitest'
-import { UpstreamError } from '../../src/messages/upstream/http.ts'
-import { OFFLINE_NOTE } from '../../src/messages/upstream/script-model.ts'
+import { UpstreamError } from '../../packages/messages/src/upstream/http.ts'
+import { OFFLINE_NOTE } from '../../packages/messages/src/upstream/script-model.ts'
 import { assistant, reference, result, text, tool, use, user } from '../oracle/requests.ts'
 import {
   always,

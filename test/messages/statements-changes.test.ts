@@ -1,6 +1,6 @@
 // Statements 42 to 44 through the gateway: tools that change amid a conversation, and thinking that is bound to it.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
 import { assistant, deferred, result, system, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, hosted, open, post, refused, reply, ways } from './support/gateways.ts'

@@ -1,7 +1,7 @@
 // Statements 36 to 38 through the gateway: Claude Code's own search, threads, and the upstream's errors.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
 import { assistant, deferred, reference, result, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import {

@@ -1,8 +1,8 @@
 // Statements 33 to 35 through the gateway: what a coding agent expects of the address that it is pointed at.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import type { StreamEvent, Upstream } from '../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import type { StreamEvent, Upstream } from '../../packages/messages/src/types.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
 import { deferred, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import {

@@ -1,7 +1,7 @@
 // Statements 24 to 32 through the gateway: replies, their counts, and how they come back. Whole streams: streams.test.ts.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
 import { assistant, deferred, found, loading, result, search, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import {

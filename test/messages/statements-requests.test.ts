@@ -1,5 +1,6 @@
 // Statements 1 to 11 through the gateway: what it takes and what it refuses, whatever the model behind it knows.
 import { describe, expect, test } from 'vitest'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import {
   assistant,
   deferred,
@@ -13,7 +14,6 @@ import {
   use,
   user,
 } from '../oracle/requests.ts'
-import { isThorough } from '../support/runs.ts'
 import { always } from './script-talk.ts'
 import { ask, COUNT, count, emulate, hosted, kinds, pass, post, refused, reply } from './support/gateways.ts'
 

@@ -1,6 +1,6 @@
 // Statements 17 to 23 through the gateway: the API's own searches, run here.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
 import { assistant, deferred, text, tool, user } from '../oracle/requests.ts'
 import { always } from './script-talk.ts'
 import { ask, blockLine, emulate, hosted, type Kind, kinds, reply } from './support/gateways.ts'

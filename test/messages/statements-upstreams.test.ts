@@ -1,9 +1,9 @@
 // Statements 39 to 41 through the gateway: upstreams that know nothing of tool search, and OpenAI's that has its own.
 import { describe, expect, test } from 'vitest'
-import type { Fields } from '../../src/lib/json.ts'
-import type { MessagesRequest } from '../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../src/messages/upstream/messages.ts'
-import { createResponsesUpstream } from '../../src/messages/upstream/responses.ts'
+import type { Fields } from '../../packages/core/src/lib/json.ts'
+import type { MessagesRequest } from '../../packages/messages/src/types.ts'
+import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'
+import { createResponsesUpstream } from '../../packages/messages/src/upstream/responses.ts'
 import {
   assistant,
   deferred,

@@ -17,14 +17,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Trace, TraceRecord } from '../../src/core/trace.ts'
-import { type AuditFileOptions, openAuditFile } from '../../src/node/audit-file.ts'
+import { type AuditFileOptions, openAuditFile } from '../../packages/core/src/node/audit-file.ts'
 import {
   createChildSpan,
   createTraceStream,
   type EventStamp,
   traceIdOf,
-} from '../../src/node/trace-stream.ts'
+} from '../../packages/core/src/node/trace-stream.ts'
+import type { Trace, TraceRecord } from '../../packages/core/src/trace.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-00f067aa0ba902b7-01`

@@ -6,10 +6,12 @@ import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { capabilitiesFromUrl } from '../../packages/core/src/index.ts'
+import { proxyFor, proxyProblems } from '../../packages/core/src/node/proxies.ts'
+import { openRequest } from '../../packages/messages/src/upstream/http.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
+import { type LoggingProxy, startLoggingProxy } from '../../packages/testkit/src/logging-proxy.ts'
 import { readFiles } from '../../scripts/statements-page.ts'
-import { capabilitiesFromUrl } from '../../src/index.ts'
-import { openRequest } from '../../src/messages/upstream/http.ts'
-import { proxyFor, proxyProblems } from '../../src/node/proxies.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { serveScript } from '../mcp/support/server-here.ts'
 import {
@@ -22,8 +24,6 @@ import {
   textReply,
 } from '../messages/support/faults.ts'
 import { hasOpenssl, makeCertificate } from '../operate/support/certificates.ts'
-import { runHere } from '../support/cli-here.ts'
-import { type LoggingProxy, startLoggingProxy } from '../support/logging-proxy.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
 /** The variables of a proxy, and no others that name one. */
@@ -233,9 +233,9 @@ describe('H12 commands behind a proxy', () => {
 })
 
 it('H12 all our requests are made by this fetch', () => {
-  const others = readFiles('src').filter(
+  const others = readFiles('packages').filter(
     ({ path, text }) =>
-      !/inspector\/page|proxied-fetch|oauth\/token/.test(path) &&
+      !/inspector\/src\/page|proxied-fetch|oauth\/token/.test(path) &&
       /(?:^|[=?(!] |await )fetch\(|(?:=|\?\?) fetch\b/m.test(text),
   )
   expect(others.map(({ path }) => path)).toEqual([])

@@ -1,10 +1,10 @@
 // Who may send a request, where it comes from, and how much its body may take.
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createHostAccess, hostNameOf } from '../../src/node/access.ts'
-import { createClientNetwork } from '../../src/node/client-network.ts'
-import { isForInspector } from '../../src/node/http.ts'
-import { createBodies } from '../../src/node/json-bodies.ts'
+import { createHostAccess, hostNameOf } from '../../packages/server/src/http/access.ts'
+import { createClientNetwork } from '../../packages/server/src/http/client-network.ts'
+import { isForInspector } from '../../packages/server/src/http/http.ts'
+import { createBodies } from '../../packages/server/src/http/json-bodies.ts'
 
 it('a host header is a name and perhaps a port', () => {
   const headers = ['Example.com', 'a.b:80', 'a.b:', '[::1]:8080', '[::1]', 'x]:1', 'a:1:2', '']

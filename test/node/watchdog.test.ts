@@ -2,7 +2,11 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, it, onTestFinished } from 'vitest'
-import { createWatchdog, spawnGuarded, watchdog as watchdogOfProcess } from '../../src/node/watchdog.ts'
+import {
+  createWatchdog,
+  spawnGuarded,
+  watchdog as watchdogOfProcess,
+} from '../../packages/core/src/node/watchdog.ts'
 import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
 
 const commandOf = (pid: number) => {

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { mcpCommand } from '../../src/cli/mcp.ts'
+import { mcpCommand } from '../../packages/cli/src/mcp.ts'
+import { heardFrom } from '../../packages/testkit/src/heard.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { textOf } from '../mcp/support/gateway.ts'
 import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
 import { script } from '../mcp/support/shell-server.ts'
-import { heardFrom } from '../support/heard.ts'
-import { isThorough } from '../support/runs.ts'
-import type { Loose } from '../support/talk.ts'
 import { connectTo } from './support/clients.ts'
 
 const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
@@ -71,10 +71,10 @@ describe('the image', () => {
 
 /** A gateway without servers, in this process. */
 async function connectless() {
-  const { createMessagesGateway } = await import('../../src/messages/gateway.ts')
-  const { createScriptUpstream } = await import('../../src/messages/upstream/script.ts')
-  const { readScript } = await import('../../src/messages/upstream/script-file.ts')
-  const { serveMessagesGateway } = await import('../../src/messages/server/server.ts')
+  const { createMessagesGateway } = await import('../../packages/messages/src/gateway.ts')
+  const { createScriptUpstream } = await import('../../packages/messages/src/upstream/script.ts')
+  const { readScript } = await import('../../packages/messages/src/upstream/script-file.ts')
+  const { serveMessagesGateway } = await import('../../packages/cli/src/http/messages/server.ts')
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
+import { serveMcpGatewayOnHttp } from '../../packages/cli/src/http/mcp/http.ts'
 import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'

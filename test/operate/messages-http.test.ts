@@ -1,9 +1,12 @@
 // The Messages gateway as a service: readiness, metrics, and the time that balancers get to notice its end.
 import { expect, it, onTestFinished } from 'vitest'
-import { createMessagesGateway } from '../../src/messages/gateway.ts'
-import { type MessagesHttpOptions, serveMessagesGateway } from '../../src/messages/server/server.ts'
-import { createScriptUpstream } from '../../src/messages/upstream/script.ts'
-import { readScript } from '../../src/messages/upstream/script-file.ts'
+import {
+  type MessagesHttpOptions,
+  serveMessagesGateway,
+} from '../../packages/cli/src/http/messages/server.ts'
+import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
+import { createScriptUpstream } from '../../packages/messages/src/upstream/script.ts'
+import { readScript } from '../../packages/messages/src/upstream/script-file.ts'
 import { problemsIn } from './support/prometheus.ts'
 
 async function start(options: Partial<MessagesHttpOptions> = {}) {

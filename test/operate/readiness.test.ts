@@ -1,8 +1,8 @@
 // Readiness, reloads and the addresses of clients, without a server.
 import type { IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createClientNetwork } from '../../src/node/client-network.ts'
-import { createReadiness, createReloads } from '../../src/operate/service.ts'
+import { createClientNetwork } from '../../packages/server/src/http/client-network.ts'
+import { createReadiness, createReloads } from '../../packages/server/src/operate/service.ts'
 
 describe('readiness', () => {
   it('does not wait for a check that hangs, and says no as soon as it drains', async () => {

@@ -1,11 +1,11 @@
 // Counters, gauges and histograms, and the page that Prometheus reads.
 import { expect, it } from 'vitest'
-import { createMcpMetrics } from '../../src/mcp/gateway/mcp-metrics.ts'
-import { createMessagesMetrics } from '../../src/messages/server/metrics.ts'
-import { meterStore, watchProcess } from '../../src/operate/metrics.ts'
-import { createMetricRegistry } from '../../src/operate/registry.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { StoreError } from '../../src/store/types.ts'
+import { createMessagesMetrics } from '../../packages/cli/src/http/messages/metrics.ts'
+import { createMetricRegistry } from '../../packages/core/src/metrics.ts'
+import { StoreError } from '../../packages/core/src/store/types.ts'
+import { createMcpMetrics } from '../../packages/mcp/src/gateway/mcp-metrics.ts'
+import { meterStore, watchProcess } from '../../packages/server/src/operate/metrics.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { problemsIn } from './support/prometheus.ts'
 
 const table = {

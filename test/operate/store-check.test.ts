@@ -1,6 +1,6 @@
 // Readiness as far as the store decides it: it must answer once, and may be away for a while then.
 import { expect, test } from 'vitest'
-import { createReadiness, createStoreCheck } from '../../src/operate/service.ts'
+import { createReadiness, createStoreCheck } from '../../packages/server/src/operate/service.ts'
 
 test('a gateway is not ready until the store has answered, nor when it has not for half a minute', async () => {
   let isAway = true

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Loose } from '../support/talk.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 
 export type Receiver = {
   readonly url: string

@@ -1,8 +1,8 @@
 // OpenTelemetry: spans and metrics by the conventions, in front of a collector that takes nothing else.
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { ConversationKind, Trace } from '../../src/core/trace.ts'
-import { createTraceStream } from '../../src/node/trace-stream.ts'
-import { openTelemetry } from '../../src/otel/telemetry.ts'
+import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
+import type { ConversationKind, Trace } from '../../packages/core/src/trace.ts'
+import { openTelemetry } from '../../packages/server/src/otel/telemetry.ts'
 import { openReceiver } from './receiver.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'

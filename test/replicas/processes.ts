@@ -1,9 +1,9 @@
 // Replicas as processes: `toolshelf mcp --http --store …`, as an operator starts them.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { binary } from '../../packages/testkit/src/binary.ts'
+import { heardFrom } from '../../packages/testkit/src/heard.ts'
 import { until } from '../mcp/support/processes.ts'
-import { binary } from '../support/binary.ts'
-import { heardFrom } from '../support/heard.ts'
 
 export type ReplicaProcess = {
   readonly url: string

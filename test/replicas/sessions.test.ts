@@ -1,10 +1,10 @@
 // Sessions of 2025 clients at several replicas: a balancer keeps each at the replica that opened it.
 import { expect, it, onTestFinished } from 'vitest'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
 import { connectTo } from '../operate/support/clients.ts'
-import type { Loose } from '../support/talk.ts'
 import { openReplicas } from './support.ts'
 
 const balancerFile = new URL('../../deploy/balancer.mjs', import.meta.url).href

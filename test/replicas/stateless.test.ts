@@ -1,12 +1,12 @@
 // Clients of the sessionless protocol at several replicas: a question that one asks is answered at another.
 import { expect, it } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { faultyStore } from '../../packages/testkit/src/faulty-store.ts'
+import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { local } from '../mcp/support/servers.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
-import { faultyStore } from '../support/faulty-store.ts'
-import type { Loose } from '../support/talk.ts'
 import { openReplicas } from './support.ts'
 
 const library = () => here('library', 'gateway-library')

@@ -1,12 +1,12 @@
 // Several gateways in this process that share a store, behind a balancer.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/http.ts'
-import type { ServerConfig } from '../../src/mcp/types.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import type { StateStore } from '../../src/store/types.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../packages/cli/src/http/mcp/http.ts'
+import type { StateStore } from '../../packages/core/src/store/types.ts'
+import type { ServerConfig } from '../../packages/mcp/src/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { type Balancer, startBalancer } from '../../packages/testkit/src/balancer.ts'
 import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'
-import { type Balancer, startBalancer } from '../support/balancer.ts'
 
 export type Replicas = {
   readonly balancer: Balancer

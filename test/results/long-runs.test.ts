@@ -3,8 +3,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { bundled } from '../support/bundled.ts'
-import { isThorough } from '../support/runs.ts'
+import { bundled } from '../../packages/testkit/src/bundled.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 
 const LENGTH = 9_000_000
 
@@ -39,10 +39,10 @@ const others = units.flatMap((unit) =>
 )
 
 const program = (all: readonly string[][]) => `
-import { cleanText, unsafeKinds } from './src/lib/text.ts'
-import { validateRequest } from './src/core/oracle/validate.ts'
-import { previewOf } from './src/core/results/results.ts'
-import { printableLine } from './src/terminal/pen.ts'
+import { cleanText, unsafeKinds } from './packages/core/src/lib/text.ts'
+import { validateRequest } from './packages/core/src/oracle/validate.ts'
+import { previewOf } from './packages/core/src/results/results.ts'
+import { printableLine } from './packages/cli/src/terminal/pen.ts'
 
 const oracle = (data) => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }

@@ -1,9 +1,9 @@
 // Previews of long results: by their kind, within their limit, unable to steer or hide.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { previewOf } from '../../src/core/results/results.ts'
-import { anyText } from '../support/any-text.ts'
-import { runs } from '../support/runs.ts'
+import { previewOf } from '../../packages/core/src/results/results.ts'
+import { anyText } from '../../packages/testkit/src/any-text.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 
 const issues = Array.from({ length: 1250 }, (_, id) => ({ id, title: `Issue ${id}`, labels: ['bug', 'ui'] }))
 

@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryResults, type ResultStore, type Trace } from '../../src/index.ts'
-import { runs } from '../support/runs.ts'
-import { builtIn, type Loose, mcp, quietShelf, Talk } from '../support/talk.ts'
+import { createMemoryResults, type ResultStore, type Trace } from '../../packages/core/src/index.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
+import { builtIn, type Loose, mcp, quietShelf, Talk } from '../../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('List'), builtIn('Small', { resultBudget: 10 }), mcp('files', 'read')]
 const call = { id: 'toolu_1', name: 'List', input: {} }

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createDiskResults, createMemoryResults } from '../../src/index.ts'
+import { createDiskResults, createMemoryResults } from '../../packages/core/src/index.ts'
 
 type ResultLimits = NonNullable<Parameters<typeof createMemoryResults>[0]>
 

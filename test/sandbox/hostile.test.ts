@@ -1,9 +1,9 @@
 // Malicious scripts: each ends, harms nothing outside of its sandbox, and tells the model what to do.
 import { afterEach, describe, expect, it } from 'vitest'
-import { createScriptRunner } from '../../src/sandbox/runner.ts'
-import { remarkAbout } from '../../src/sandbox/script-tool.ts'
-import type { CallForScript, ScriptLimits } from '../../src/sandbox/types.ts'
-import { isThorough } from '../support/runs.ts'
+import { createScriptRunner } from '../../packages/scripts/src/runner.ts'
+import { remarkAbout } from '../../packages/scripts/src/script-tool.ts'
+import type { CallForScript, ScriptLimits } from '../../packages/scripts/src/types.ts'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 
 /** What the tools of a host do; the sandbox sees nothing but the answers. */
 const answers: { readonly [tool: string]: (input: { readonly [name: string]: unknown }) => unknown } = {

@@ -1,8 +1,8 @@
 // Scripts and their limits: calls in parallel, cancelling, time, and reports about calls that did not end.
 import { expect, test } from 'vitest'
-import { createScriptRunner } from '../../src/sandbox/runner.ts'
-import { remarkAbout } from '../../src/sandbox/script-tool.ts'
-import type { CallForScript } from '../../src/sandbox/types.ts'
+import { createScriptRunner } from '../../packages/scripts/src/runner.ts'
+import { remarkAbout } from '../../packages/scripts/src/script-tool.ts'
+import type { CallForScript } from '../../packages/scripts/src/types.ts'
 
 const echo: CallForScript = async ({ path, input }) => ({ path, input })
 

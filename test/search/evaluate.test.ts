@@ -1,7 +1,7 @@
 // The metrics, on an example computed by hand.
 import { describe, expect, test } from 'vitest'
-import type { PoolTool, Rank } from '../../src/index.ts'
-import { evaluate, interval, measureRanking } from '../../src/search/evaluate.ts'
+import type { PoolTool, Rank } from '../../packages/core/src/index.ts'
+import { evaluate, interval, measureRanking } from '../../packages/core/src/search/evaluate.ts'
 import { toolsOf } from './tools.ts'
 
 const letters = [...'abcdefghijkl']

@@ -1,10 +1,10 @@
 // S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Embedder } from '../../src/embed/embedder.ts'
-import { type RankerName, rankers } from '../../src/index.ts'
-import { createModelRank } from '../../src/rankers/model-rank.ts'
-import { type EvaluationQuery, evaluate } from '../../src/search/evaluate.ts'
-import { createHybrid } from '../../src/search/hybrid.ts'
+import type { Embedder } from '../../packages/core/src/embed/embedder.ts'
+import { type RankerName, rankers } from '../../packages/core/src/index.ts'
+import { createModelRank } from '../../packages/core/src/rankers/model-rank.ts'
+import { type EvaluationQuery, evaluate } from '../../packages/core/src/search/evaluate.ts'
+import { createHybrid } from '../../packages/core/src/search/hybrid.ts'
 import { type ForeignCatalogue, foreignCatalogues } from './foreign-catalogues.ts'
 import { toolsOf } from './tools.ts'
 

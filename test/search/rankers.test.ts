@@ -1,11 +1,15 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classicRank } from '../../src/core/calls/query.ts'
-import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { explainHits, findWithScores, scorePartLabel } from '../../src/rankers/explained-search.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
-import { SearchInputError } from '../../src/search/input-error.ts'
-import { bm25, lexical } from '../../src/search/lexical-rankers.ts'
+import { classicRank } from '../../packages/core/src/calls/query.ts'
+import { createShelf, type PoolTool, type Rank } from '../../packages/core/src/index.ts'
+import {
+  explainHits,
+  findWithScores,
+  scorePartLabel,
+} from '../../packages/core/src/rankers/explained-search.ts'
+import { rankers } from '../../packages/core/src/rankers/rankers.ts'
+import { SearchInputError } from '../../packages/core/src/search/input-error.ts'
+import { bm25, lexical } from '../../packages/core/src/search/lexical-rankers.ts'
 import { office, toolsOf } from './tools.ts'
 
 const { regex } = rankers

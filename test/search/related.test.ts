@@ -1,8 +1,8 @@
 // One search for tools and skills: what fits is named with what to do, and nothing else.
 import { describe, expect, it } from 'vitest'
-import { createSkills } from '../../src/agent/skills/skills.ts'
-import type { ShelfOptions } from '../../src/index.ts'
-import { mcp, quietShelf } from '../support/talk.ts'
+import { createSkills } from '../../packages/agent/src/skills/skills.ts'
+import type { ShelfOptions } from '../../packages/core/src/index.ts'
+import { mcp, quietShelf } from '../../packages/testkit/src/talk.ts'
 
 const tools = [
   mcp('github', 'create_issue', { description: 'Opens an issue in a repository.' }),

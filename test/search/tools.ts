@@ -1,6 +1,6 @@
 // Small catalogues for the search tests.
-import type { PoolTool } from '../../src/index.ts'
-import { poolTools } from '../../src/search/evaluate.ts'
+import type { PoolTool } from '../../packages/core/src/index.ts'
+import { poolTools } from '../../packages/core/src/search/evaluate.ts'
 
 export type Spec = {
   readonly name: string

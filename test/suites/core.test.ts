@@ -1,8 +1,18 @@
 // Rows of the core: what a search, a fork, a compaction and the options do in cases that no random conversation reaches.
 import { describe, expect, it } from 'vitest'
-import { createPureShelf, ShelfError } from '../doors.ts'
-import { ask } from '../support/ask.ts'
-import { assistant, ISSUE, result, SEND, search, sentOf, text, tools, use, user } from '../support/blocks.ts'
+import { ask } from '../../packages/testkit/src/ask.ts'
+import {
+  assistant,
+  ISSUE,
+  result,
+  SEND,
+  search,
+  sentOf,
+  text,
+  tools,
+  use,
+  user,
+} from '../../packages/testkit/src/blocks.ts'
 import {
   BOUND_MODEL,
   builtIn,
@@ -12,7 +22,8 @@ import {
   mcp,
   quietShelf,
   Talk,
-} from '../support/talk.ts'
+} from '../../packages/testkit/src/talk.ts'
+import { createPureShelf, ShelfError } from '../doors.ts'
 
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
 const hosted = (id: string) => ({

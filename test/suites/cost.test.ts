@@ -3,6 +3,15 @@
 // counted by proxies and by the functions that a host injects; no clock is read.
 import { describe, expect, it } from 'vitest'
 import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+} from '../../packages/testkit/src/talk.ts'
+import {
   explainBreak,
   foldHistory,
   rankers,
@@ -11,7 +20,6 @@ import {
   type Tool,
   type Trace,
 } from '../doors.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from '../support/talk.ts'
 
 const POST = 'mcp__slack__post'
 const schema = { type: 'object', properties: { text: { type: 'string' } } }

@@ -3,6 +3,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bundled } from '../../packages/testkit/src/bundled.ts'
+import { isThorough, sizeOf } from '../../packages/testkit/src/runs.ts'
+import {
+  freePort,
+  newPlaceIn,
+  type StoreServer,
+  startRedis,
+} from '../../packages/testkit/src/store-servers.ts'
 import {
   createMemoryStore,
   createStoredResults,
@@ -12,9 +20,6 @@ import {
   StoreError,
   withLock,
 } from '../doors.ts'
-import { bundled } from '../support/bundled.ts'
-import { isThorough, sizeOf } from '../support/runs.ts'
-import { freePort, newPlaceIn, type StoreServer, startRedis } from '../support/store-servers.ts'
 
 const redis = await startRedis()
 afterAll(() => redis?.stop())
@@ -347,7 +352,7 @@ describe.each(restartable)('$name of two processes', ({ url }) => {
     const heard: string[] = []
     await store.subscribe('two/news', (message) => heard.push(message))
     const writer = await bundled({
-      file: fileURLToPath(new URL('../support/store-writer.ts', import.meta.url)),
+      file: fileURLToPath(new URL('../../packages/testkit/src/store-writer.ts', import.meta.url)),
     })
     const children = [1, 2].map(() => spawn(process.execPath, [writer, url, '20'], { stdio: 'inherit' }))
     onTestFinished(() => children.forEach((child) => void child.kill('SIGKILL')))

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runHere } from '../support/cli-here.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
 import { keys, newPlace, openHere, type Place } from './support.ts'
 
 const scriptIn = (place: Place) =>

@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
-import { itemLines } from '../../src/cli/chat/items.ts'
-import { plainText } from '../../src/cli/chat/styled.ts'
-import { eventsOf } from '../../src/core/reply.ts'
-import { sizeOf } from '../support/runs.ts'
+import { itemLines } from '../../packages/cli/src/chat/items.ts'
+import { plainText } from '../../packages/cli/src/chat/styled.ts'
+import { eventsOf } from '../../packages/core/src/reply.ts'
+import { sizeOf } from '../../packages/testkit/src/runs.ts'
 import { keys, newPlace, noTerminal, open, openHere, shareScreen } from './support.ts'
 
 type Block = { readonly type: string; readonly [field: string]: unknown }

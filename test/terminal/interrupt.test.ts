@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { isAlive, until } from '../mcp/support/processes.ts'
-import { isThorough } from '../support/runs.ts'
 import { keys, newPlace, noTerminal, open, openHere, type Place, shareScreen } from './support.ts'
 
 /** The processes of a command or a server, once it has written all their ids into a file of the place. */

@@ -15,7 +15,7 @@ import {
   printable,
   printableLine,
   wrap,
-} from '../../src/terminal/pen.ts'
+} from '../../packages/cli/src/terminal/pen.ts'
 import {
   beginningOf,
   endOf,
@@ -27,7 +27,7 @@ import {
   visible,
   widthOf,
   wrapLines,
-} from '../../src/terminal/table.ts'
+} from '../../packages/cli/src/terminal/table.ts'
 
 describe('columns', () => {
   it.each([

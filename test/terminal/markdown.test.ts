@@ -1,10 +1,10 @@
 // What a model says is Markdown: how it looks, what is left alone, and that nothing of it is lost.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { markdownLines } from '../../src/cli/chat/markdown.ts'
-import { brokenSpans, type Looks, plainText, type StyledLine } from '../../src/cli/chat/styled.ts'
-import { columnsOf } from '../../src/terminal/pen.ts'
-import { runs } from '../support/runs.ts'
+import { markdownLines } from '../../packages/cli/src/chat/markdown.ts'
+import { brokenSpans, type Looks, plainText, type StyledLine } from '../../packages/cli/src/chat/styled.ts'
+import { columnsOf } from '../../packages/cli/src/terminal/pen.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { type HereSize, newPlace, noTerminal, open, openHere } from './support.ts'
 
 /** Looks as marks, so that a line can be compared with a text. */

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
-import { isThorough } from '../support/runs.ts'
 import { newPlace, openHere, type Place, serverScript } from './support.ts'
 
 /** A server with one tool in this process, in place of a real one, unless there is time for that. */

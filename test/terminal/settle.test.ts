@@ -1,11 +1,11 @@
 // Finished parts of a turn scroll away while the turn continues: nothing twice, nothing lost, in order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AgentEvent } from '../../src/agent/types.ts'
-import { type Item, itemLines } from '../../src/cli/chat/items.ts'
-import { finalItems, settle } from '../../src/cli/chat/settle.ts'
-import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'
-import { runs } from '../support/runs.ts'
+import type { AgentEvent } from '../../packages/agent/src/types.ts'
+import { type Item, itemLines } from '../../packages/cli/src/chat/items.ts'
+import { finalItems, settle } from '../../packages/cli/src/chat/settle.ts'
+import { applyEvent, newTurn, withAside } from '../../packages/cli/src/chat/turn.ts'
+import { runs } from '../../packages/testkit/src/runs.ts'
 import { newPlace, openHere } from './support.ts'
 
 /** What happens in a turn: an event, or a notice in between. */

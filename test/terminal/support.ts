@@ -12,9 +12,9 @@ import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import chalk from 'chalk'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
-import { runCli } from '../../src/cli/main.ts'
-import { binary } from '../support/binary.ts'
-import { enter } from '../support/cli-here.ts'
+import { runCli } from '../../packages/cli/src/main.ts'
+import { binary } from '../../packages/testkit/src/binary.ts'
+import { enter } from '../../packages/testkit/src/cli-here.ts'
 
 const pty = loadPty()
 

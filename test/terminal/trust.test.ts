@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isThorough } from '../../packages/testkit/src/runs.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
-import { isThorough } from '../support/runs.ts'
 import { keys, newPlace, noTerminal, open, openHere, type Place } from './support.ts'
 
 const HEALTHY = scriptPath('healthy')

@@ -1,6 +1,6 @@
 // A running turn in a chat: events appear in order, commands are answered, the clock pauses for questions.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { itemLines } from '../../src/cli/chat/items.ts'
+import { itemLines } from '../../packages/cli/src/chat/items.ts'
 import { type HeldModel, type HeldReply, startHeldModel } from './held-model.ts'
 import { newPlace, openHere, rest, shareScreen } from './support.ts'
 

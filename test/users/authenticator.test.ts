@@ -3,14 +3,14 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { type StateStore, StoreError } from '../../src/store/types.ts'
-import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
-import type { UserDirectory } from '../../src/users/directory.ts'
-import { openUserFile } from '../../src/users/file-directory.ts'
-import { createKey } from '../../src/users/keys.ts'
-import { openUserStore } from '../../src/users/store-directory.ts'
-import type { Profile } from '../../src/users/types.ts'
+import { type StateStore, StoreError } from '../../packages/core/src/store/types.ts'
+import type { Profile } from '../../packages/core/src/users/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
+import type { UserDirectory } from '../../packages/server/src/users/directory.ts'
+import { openUserFile } from '../../packages/server/src/users/file-directory.ts'
+import { createKey } from '../../packages/server/src/users/keys.ts'
+import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

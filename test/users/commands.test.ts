@@ -2,15 +2,15 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { readInput } from '../../src/cli/command.ts'
-import { mcpCommand } from '../../src/cli/mcp.ts'
-import { gatewayUsersIn } from '../../src/cli/options.ts'
-import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
-import type { UserDirectory } from '../../src/users/directory.ts'
-import { openUserFile } from '../../src/users/file-directory.ts'
+import { readInput } from '../../packages/cli/src/command.ts'
+import { mcpCommand } from '../../packages/cli/src/mcp.ts'
+import { gatewayUsersIn } from '../../packages/cli/src/options.ts'
+import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
+import type { UserDirectory } from '../../packages/server/src/users/directory.ts'
+import { openUserFile } from '../../packages/server/src/users/file-directory.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
+import { startRedis } from '../../packages/testkit/src/store-servers.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
-import { runHere } from '../support/cli-here.ts'
-import { startRedis } from '../support/store-servers.ts'
 
 const redis = await startRedis()
 afterAll(() => redis?.stop())

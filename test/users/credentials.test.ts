@@ -1,13 +1,13 @@
 // Credentials of users: encrypted under a key from the environment, bound to their user and server, and rotated.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import type { StateStore } from '../../src/store/types.ts'
+import type { StateStore } from '../../packages/core/src/store/types.ts'
 import {
   openCredentialStore,
   openKeyring,
   removeUserCredentials,
-} from '../../src/users/credentials/credential-store.ts'
+} from '../../packages/mcp/src/personal/credential-store.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 

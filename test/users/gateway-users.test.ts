@@ -1,8 +1,8 @@
 // A gateway over HTTP with users: sessions, streams and results belong to their user, keys stop at once, limits hold.
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Trace } from '../../src/core/trace.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { type StateStore, StoreError } from '../../src/store/types.ts'
+import { type StateStore, StoreError } from '../../packages/core/src/store/types.ts'
+import type { Trace } from '../../packages/core/src/trace.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { eras, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'

@@ -4,8 +4,8 @@ import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as si
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createTokenAccess, type TokenAccessOptions } from '../../src/users/oauth/access.ts'
-import type { Profile } from '../../src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users/types.ts'
+import { createTokenAccess, type TokenAccessOptions } from '../../packages/server/src/users/oauth/access.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { profileOf } from './support.ts'
 

@@ -9,17 +9,17 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ServerConfig } from '../../src/mcp/types.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { createKeyAuthenticator } from '../../src/users/authenticator.ts'
-import { createKey } from '../../src/users/keys.ts'
+import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { ServerConfig } from '../../packages/mcp/src/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
+import { createKey } from '../../packages/server/src/users/keys.ts'
 import {
   acceptKeysAndTokens,
   createTokenAccess,
   type TokenAccessOptions,
-} from '../../src/users/oauth/access.ts'
-import { openUserStore } from '../../src/users/store-directory.ts'
-import type { Profile } from '../../src/users/types.ts'
+} from '../../packages/server/src/users/oauth/access.ts'
+import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
 import { startAuthServer } from '../mcp/support/auth-server.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { here } from '../mcp/support/server-here.ts'

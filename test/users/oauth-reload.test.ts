@@ -2,18 +2,18 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { readInput } from '../../src/cli/command.ts'
-import { mcpCommand } from '../../src/cli/mcp.ts'
-import { gatewayUsersIn } from '../../src/cli/options.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { openUserFile } from '../../src/users/file-directory.ts'
-import { createReplaceableAuthenticator } from '../../src/users/replaceable-authenticator.ts'
-import { openUserStore } from '../../src/users/store-directory.ts'
-import type { User } from '../../src/users/types.ts'
+import { readInput } from '../../packages/cli/src/command.ts'
+import { mcpCommand } from '../../packages/cli/src/mcp.ts'
+import { gatewayUsersIn } from '../../packages/cli/src/options.ts'
+import type { User } from '../../packages/core/src/users/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { openUserFile } from '../../packages/server/src/users/file-directory.ts'
+import { createReplaceableAuthenticator } from '../../packages/server/src/users/replaceable-authenticator.ts'
+import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
+import { runHere } from '../../packages/testkit/src/cli-here.ts'
+import { newPlaceIn, startRedis } from '../../packages/testkit/src/store-servers.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { until } from '../mcp/support/processes.ts'
-import { runHere } from '../support/cli-here.ts'
-import { newPlaceIn, startRedis } from '../support/store-servers.ts'
 import { profileOf } from './support.ts'
 
 const redis = await startRedis()
@@ -87,7 +87,7 @@ test.skipIf(!redis)(
     write(oauth)
     const { out } = await run()
     expect(out).toBe('Imported 1 profile, 0 users, the OAuth settings and 0 keys into the redis store.\n')
-    const { openStateStore } = await import('../../src/store/open.ts')
+    const { openStateStore } = await import('../../packages/server/src/store/open.ts')
     const store = await openStateStore(url)
     const first = await open(['--users'], store)
     expect(first.issuers()).toEqual([issuer('one')])

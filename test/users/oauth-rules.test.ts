@@ -2,13 +2,13 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { exportJWK, type JWK, SignJWT } from 'jose'
 import { describe, expect, test, vi } from 'vitest'
+import type { Authenticator, Profile, User } from '../../packages/core/src/users/types.ts'
 import {
   acceptKeysAndTokens,
   createTokenAccess,
   type TokenAccessOptions,
-} from '../../src/users/oauth/access.ts'
-import { readOAuthSettings } from '../../src/users/oauth/settings.ts'
-import type { Authenticator, Profile, User } from '../../src/users/types.ts'
+} from '../../packages/server/src/users/oauth/access.ts'
+import { readOAuthSettings } from '../../packages/server/src/users/oauth/settings.ts'
 
 const ISSUER = 'https://id.example.com'
 const RESOURCE = 'https://tools.example.com/mcp'

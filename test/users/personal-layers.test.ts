@@ -1,12 +1,15 @@
 // Layers of users over fake hosts: which host gets what, and which user is evicted for another.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createShelf } from '../../src/index.ts'
-import { createPersonalHosts, type PersonalHostsOptions } from '../../src/mcp/personal/personal-hosts.ts'
-import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../src/mcp/types.ts'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { openCredentialStore, openKeyring } from '../../src/users/credentials/credential-store.ts'
-import type { User } from '../../src/users/types.ts'
+import { createShelf } from '../../packages/core/src/index.ts'
+import type { User } from '../../packages/core/src/users/types.ts'
+import { openCredentialStore, openKeyring } from '../../packages/mcp/src/personal/credential-store.ts'
+import {
+  createPersonalHosts,
+  type PersonalHostsOptions,
+} from '../../packages/mcp/src/personal/personal-hosts.ts'
+import type { HostEvent, McpHost, ServerConfig, ServerStatus } from '../../packages/mcp/src/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { defaults } from '../mcp/support/servers.ts'
 import { profileOf } from './support.ts'
 

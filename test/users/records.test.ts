@@ -1,8 +1,8 @@
 // What a profile, a user and a key may be: one rich example of each, and each bound from both sides.
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { hasSameRights, rightsOf } from '../../src/users/rights.ts'
-import { openUserStore } from '../../src/users/store-directory.ts'
+import { hasSameRights, rightsOf } from '../../packages/core/src/users/rights.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
 import { profileOf } from './support.ts'
 
 const KEY_ID = '0123456789abcdef'

@@ -1,9 +1,9 @@
 // What searches of a restricted user show of tools that are hidden from them: nothing, neither found nor counted, although
 // the process has just searched them for others.
 import { expect, test } from 'vitest'
-import { createShelf, type Shelf, type Tool } from '../../src/index.ts'
-import { explainHits } from '../../src/rankers/explained-search.ts'
-import { rankers } from '../../src/rankers/rankers.ts'
+import { createShelf, type Shelf, type Tool } from '../../packages/core/src/index.ts'
+import { explainHits } from '../../packages/core/src/rankers/explained-search.ts'
+import { rankers } from '../../packages/core/src/rankers/rankers.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({
   name,

@@ -1,9 +1,9 @@
 // Limits in fixed windows: exact over replicas, and without a store access where there is no limit.
 import { expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/memory.ts'
-import { type StateStore, StoreError } from '../../src/store/types.ts'
-import type { AccessRefusal, BegunUse, UsageLimits, User } from '../../src/users/types.ts'
-import { createUsageMeter } from '../../src/users/usage.ts'
+import { type StateStore, StoreError } from '../../packages/core/src/store/types.ts'
+import type { AccessRefusal, BegunUse, UsageLimits, User } from '../../packages/core/src/users/types.ts'
+import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
+import { createUsageMeter } from '../../packages/server/src/users/usage.ts'
 import { profileOf } from './support.ts'
 
 const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, uid: id, profile: profileOf({ limits }) })

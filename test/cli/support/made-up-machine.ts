@@ -2,9 +2,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Command, readInput } from '../../../src/cli/command.ts'
-import { connectCommand } from '../../../src/cli/connect.ts'
-import type { LocalMachine } from '../../../src/mcp/config/places.ts'
+import { type Command, readInput } from '../../../packages/cli/src/command.ts'
+import { connectCommand } from '../../../packages/cli/src/connect.ts'
+import type { LocalMachine } from '../../../packages/mcp/src/config/places.ts'
 
 export const PROGRAM = ['/opt/node/bin/node', '/opt/lib/node_modules/toolshelf/dist/cli/main.js'] as const
 

@@ -1,5 +1,5 @@
 // Data for the fixture: a few servers in every state, one of them hostile.
-import type { About, ServerView, ToolView } from '../../../src/inspector/api.ts'
+import type { About, ServerView, ToolView } from '../../../packages/inspector/src/api.ts'
 import { sampleEvents } from './events.ts'
 import type { FixtureData } from './server.ts'
 import { HOSTILE, hostileText, sampleTools } from './tools.ts'

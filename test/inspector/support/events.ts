@@ -1,7 +1,7 @@
 // Events of imagined conversations, for the inspector's tests.
 
-import type { ToolView } from '../../../src/inspector/api.ts'
-import type { EventRecord } from '../../../src/inspector/model/records.ts'
+import type { ToolView } from '../../../packages/inspector/src/api.ts'
+import type { EventRecord } from '../../../packages/inspector/src/model/records.ts'
 import { HOSTILE } from './tools.ts'
 
 type Event = { readonly type: string; readonly [field: string]: unknown }

@@ -1,9 +1,9 @@
 // An inspector without a port: requests are objects, as its handler takes them.
-import type { TraceRecord } from '../../../src/core/trace.ts'
-import { createEventRing } from '../../../src/inspector/events/ring.ts'
-import { createInspector } from '../../../src/inspector/server/handler.ts'
-import type { InspectedServers, InspectorOptions } from '../../../src/inspector/server/types.ts'
-import type { Loose } from '../../support/talk.ts'
+import type { TraceRecord } from '../../../packages/core/src/trace.ts'
+import { createEventRing } from '../../../packages/inspector/src/events/ring.ts'
+import { createInspector } from '../../../packages/inspector/src/server/handler.ts'
+import type { InspectedServers, InspectorOptions } from '../../../packages/inspector/src/server/types.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 
 export const KEY = 'the-key-of-this-process'
 export const HOST = '127.0.0.1:4711'

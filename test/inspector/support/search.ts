@@ -1,9 +1,16 @@
 // The playground's search over given tools, with the real rankers and their explanations.
-import type { PoolTool } from '../../../src/core/types.ts'
-import type { RankedHit, RankingView, SearchInput, SearchView, ToolView } from '../../../src/inspector/api.ts'
-import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/rankers.ts'
-import { poolTools } from '../../../src/search/evaluate.ts'
-import { createLexicalIndex, type LexicalIndex } from '../../../src/search/lexical/lexical.ts'
+
+import { explainHybrid, rankers, whenIndexed } from '../../../packages/core/src/rankers/rankers.ts'
+import { poolTools } from '../../../packages/core/src/search/evaluate.ts'
+import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical/lexical.ts'
+import type { PoolTool } from '../../../packages/core/src/types.ts'
+import type {
+  RankedHit,
+  RankingView,
+  SearchInput,
+  SearchView,
+  ToolView,
+} from '../../../packages/inspector/src/api.ts'
 import { asTool } from './server.ts'
 
 const COMPARED = ['hybrid', 'lexical', 'bm25'] as const

@@ -2,7 +2,7 @@
 // with the real rankers, and can be cut off.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Tool } from '../../../src/core/types.ts'
+import type { Tool } from '../../../packages/core/src/types.ts'
 import {
   type About,
   type ExportInput,
@@ -14,8 +14,8 @@ import {
   type ServerActionInput,
   type ServerView,
   type ToolView,
-} from '../../../src/inspector/api.ts'
-import type { EventRecord } from '../../../src/inspector/model/records.ts'
+} from '../../../packages/inspector/src/api.ts'
+import type { EventRecord } from '../../../packages/inspector/src/model/records.ts'
 import { searchTools } from './search.ts'
 
 export type FixtureData = {

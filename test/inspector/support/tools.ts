@@ -1,5 +1,5 @@
 // Tools of imagined servers, for the inspector's tests.
-import type { ToolView } from '../../../src/inspector/api.ts'
+import type { ToolView } from '../../../packages/inspector/src/api.ts'
 
 type Given = Partial<ToolView> & { readonly original: string; readonly server: string }
 

@@ -3,8 +3,8 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../../src/mcp/http/http.ts'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../../packages/cli/src/http/mcp/http.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
 import {
   type ClientOptions,
   connectWith,

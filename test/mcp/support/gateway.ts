@@ -11,18 +11,18 @@ import {
 } from '@modelcontextprotocol/client'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
+import { createShelf, type Shelf, type ShelfOptions } from '../../../packages/core/src/index.ts'
+import type { User } from '../../../packages/core/src/users/types.ts'
 import {
   createMcpGateway,
   type McpGateway,
   type McpGatewayOptions,
-} from '../../../src/mcp/gateway/gateway.ts'
-import { gatewayShelfOptions } from '../../../src/mcp/gateway/shelf-options.ts'
-import { serveMcpGatewayOnStdio } from '../../../src/mcp/gateway/stdio.ts'
-import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
-import type { McpHost, ServerConfig } from '../../../src/mcp/types.ts'
-import type { User } from '../../../src/users/types.ts'
-import type { Loose } from '../../support/talk.ts'
+} from '../../../packages/mcp/src/gateway/gateway.ts'
+import { gatewayShelfOptions } from '../../../packages/mcp/src/gateway/shelf-options.ts'
+import { serveMcpGatewayOnStdio } from '../../../packages/mcp/src/gateway/stdio.ts'
+import { createMcpHost, type McpHostOptions } from '../../../packages/mcp/src/host/host.ts'
+import type { McpHost, ServerConfig } from '../../../packages/mcp/src/types.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { makeFolder } from './folder.ts'
 import { until } from './processes.ts'
 

@@ -1,10 +1,16 @@
 // A host on a quiet shelf, closed after its test, and the checks that every neighbour of a bad server must pass.
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import type { Shelf } from '../../../src/index.ts'
-import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/host.ts'
-import type { CallOutput, HostEvent, McpHost, ServerConfig, ServerStatus } from '../../../src/mcp/types.ts'
-import { sizeOf } from '../../support/runs.ts'
-import { quietShelf } from '../../support/talk.ts'
+import type { Shelf } from '../../../packages/core/src/index.ts'
+import { createMcpHost, type McpHostOptions } from '../../../packages/mcp/src/host/host.ts'
+import type {
+  CallOutput,
+  HostEvent,
+  McpHost,
+  ServerConfig,
+  ServerStatus,
+} from '../../../packages/mcp/src/types.ts'
+import { sizeOf } from '../../../packages/testkit/src/runs.ts'
+import { quietShelf } from '../../../packages/testkit/src/talk.ts'
 import { makeFolder } from './folder.ts'
 import { until } from './processes.ts'
 

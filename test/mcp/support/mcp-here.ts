@@ -2,8 +2,8 @@
 // takes a CPU second.
 import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { runCli } from '../../../src/cli/main.ts'
-import { enter, type Where } from '../../support/cli-here.ts'
+import { runCli } from '../../../packages/cli/src/main.ts'
+import { enter, type Where } from '../../../packages/testkit/src/cli-here.ts'
 import { type ClientOptions, connectWith, type Desk, streamTransport } from './gateway.ts'
 
 export type McpHere = Omit<Desk, 'told'> & {

@@ -1,9 +1,9 @@
 // A process with a host, to be ended in every way: `parent.ts <ending> <file for the starts of its servers>`. It says
 // "ready" when all servers are connected. Endings: close | exit | throw | reject | wait (for a signal) | start (waits,
 // and is ready while its server is not).
-import { createMcpHost } from '../../../src/mcp/host/host.ts'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
-import { quietShelf } from '../../support/talk.ts'
+import { createMcpHost } from '../../../packages/mcp/src/host/host.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
+import { quietShelf } from '../../../packages/testkit/src/talk.ts'
 import { startsIn, until } from './processes.ts'
 import { local } from './servers.ts'
 

@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe } from 'vitest'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
+import { isThorough } from '../../../packages/testkit/src/runs.ts'
 // @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf } from '../../clients/installation.mjs'
-import { isThorough } from '../../support/runs.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
 /** The demo's servers. Not resolved: some packages do not export what they run. */

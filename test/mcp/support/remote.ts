@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
 import { type Given, httpServer, scriptPath } from './servers.ts'
 
 type RemoteOptions = Given & { readonly script?: string }

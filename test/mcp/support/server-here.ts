@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
-import type { Loose } from '../../support/talk.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { type Given, httpServer, scriptPath } from './servers.ts'
 
 /** Answers requests, and hears notifications, by their methods. */

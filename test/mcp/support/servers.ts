@@ -1,6 +1,6 @@
 // The test servers of ../servers as configurations.
 import { fileURLToPath } from 'node:url'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
 
 export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
   readonly env?: { readonly [name: string]: string }

@@ -4,8 +4,8 @@ import {
   openServerSession,
   type ServerSession,
   type ServerSessionOptions,
-} from '../../../src/mcp/session/session.ts'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
+} from '../../../packages/mcp/src/session/session.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
 import { defaults } from './servers.ts'
 
 type Given = Partial<Omit<ServerSessionOptions, 'config'>> & { readonly config?: Partial<ServerConfig> }

@@ -1,8 +1,8 @@
 // Servers whose offers a test writes.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ServerConfig } from '../../../src/mcp/types.ts'
-import type { Loose } from '../../support/talk.ts'
+import type { ServerConfig } from '../../../packages/mcp/src/types.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { temporaryFolder } from './folder.ts'
 import { initialized, serveHere, serverHere, text } from './server-here.ts'
 import { type Given, httpServer, local } from './servers.ts'

@@ -3,16 +3,16 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { createCollector } from '../../../src/core/reply.ts'
-import { type Fields, fieldsOf, listOf } from '../../../src/lib/json.ts'
+import { type Fields, fieldsOf, listOf } from '../../../packages/core/src/lib/json.ts'
+import { createCollector } from '../../../packages/core/src/reply.ts'
 import type {
   Headers,
   HttpAnswer,
   MessagesRequest,
   StreamEvent,
   Upstream,
-} from '../../../src/messages/types.ts'
-import { type ChatOptions, createChatUpstream } from '../../../src/messages/upstream/chat.ts'
+} from '../../../packages/messages/src/types.ts'
+import { type ChatOptions, createChatUpstream } from '../../../packages/messages/src/upstream/chat.ts'
 
 /** A whole answer, or the data of streamed events; `cut` breaks the connection in place of an end. */
 export type ChatAnswer =

@@ -10,18 +10,21 @@ import {
 } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Rank } from '../../../src/core/calls/query.ts'
-import { createMessagesGateway } from '../../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../../src/messages/plan.ts'
-import { createMessagesMetrics } from '../../../src/messages/server/metrics.ts'
+import { createMessagesMetrics } from '../../../packages/cli/src/http/messages/metrics.ts'
 import {
   type MessagesHttpOptions,
   type RequestRecord,
   serveMessagesGateway,
-} from '../../../src/messages/server/server.ts'
-import type { Upstream } from '../../../src/messages/types.ts'
-import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/messages.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+} from '../../../packages/cli/src/http/messages/server.ts'
+import type { Rank } from '../../../packages/core/src/calls/query.ts'
+import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
+import { createMessagesGateway } from '../../../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../../../packages/messages/src/plan.ts'
+import type { Upstream } from '../../../packages/messages/src/types.ts'
+import {
+  createMessagesUpstream,
+  type MessagesOptions,
+} from '../../../packages/messages/src/upstream/messages.ts'
 
 export type Json = { [field: string]: unknown }
 

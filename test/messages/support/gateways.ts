@@ -4,21 +4,30 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
-import type { Rank } from '../../../src/core/calls/query.ts'
-import type { Fields } from '../../../src/lib/json.ts'
+import { createMessagesMetrics } from '../../../packages/cli/src/http/messages/metrics.ts'
+import {
+  type MessagesHttpOptions,
+  serveMessagesGateway,
+} from '../../../packages/cli/src/http/messages/server.ts'
+import type { Rank } from '../../../packages/core/src/calls/query.ts'
+import type { Fields } from '../../../packages/core/src/lib/json.ts'
+import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import {
   createMessagesGateway,
   type MessagesGateway,
   type MessagesGatewayOptions,
-} from '../../../src/messages/gateway.ts'
-import { parseModeSetting } from '../../../src/messages/plan.ts'
-import type { RequestOutcome } from '../../../src/messages/request-outcome.ts'
-import { createMessagesMetrics } from '../../../src/messages/server/metrics.ts'
-import { type MessagesHttpOptions, serveMessagesGateway } from '../../../src/messages/server/server.ts'
-import type { Headers, HttpAnswer, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/types.ts'
-import { createMessagesUpstream } from '../../../src/messages/upstream/messages.ts'
-import type { ObservedRequest } from '../../../src/messages/upstream/script.ts'
-import { rankers } from '../../../src/rankers/rankers.ts'
+} from '../../../packages/messages/src/gateway.ts'
+import { parseModeSetting } from '../../../packages/messages/src/plan.ts'
+import type { RequestOutcome } from '../../../packages/messages/src/request-outcome.ts'
+import type {
+  Headers,
+  HttpAnswer,
+  StreamEvent,
+  Upstream,
+  UpstreamWire,
+} from '../../../packages/messages/src/types.ts'
+import { createMessagesUpstream } from '../../../packages/messages/src/upstream/messages.ts'
+import type { ObservedRequest } from '../../../packages/messages/src/upstream/script.ts'
 import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import { type Fields, fieldsOf, listOf } from '../../../src/lib/json.ts'
+import { type Fields, fieldsOf, listOf } from '../../../packages/core/src/lib/json.ts'
 
 type Model = { readonly url: URL; readonly bodies: Fields[] }
 

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { binary } from '../../../packages/testkit/src/binary.ts'
+import { runHere } from '../../../packages/testkit/src/cli-here.ts'
 import { serveHere } from '../../mcp/support/server-here.ts'
-import { binary } from '../../support/binary.ts'
-import { runHere } from '../../support/cli-here.ts'
 import { here, lawful, newPlace, type Place, parse, type Ran, start } from './place.ts'
 
 const overview = (await here(newPlace(), '--help')).out

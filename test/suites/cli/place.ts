@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished } from 'vitest'
-import { binary } from '../../support/binary.ts'
-import { type Ran, runHere } from '../../support/cli-here.ts'
-import { heardFrom } from '../../support/heard.ts'
+import { binary } from '../../../packages/testkit/src/binary.ts'
+import { type Ran, runHere } from '../../../packages/testkit/src/cli-here.ts'
+import { heardFrom } from '../../../packages/testkit/src/heard.ts'
 import { newPlace, type Place } from '../../terminal/support.ts'
 
 export { newPlace, type Place, type Ran }

@@ -4,10 +4,10 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { runHere } from '../../../packages/testkit/src/cli-here.ts'
+import { newPlaceIn, startRedis } from '../../../packages/testkit/src/store-servers.ts'
 import { serveHere } from '../../mcp/support/server-here.ts'
 import { tool } from '../../mcp/support/small-servers.ts'
-import { runHere } from '../../support/cli-here.ts'
-import { newPlaceIn, startRedis } from '../../support/store-servers.ts'
 import { here, newPlace, type Place } from './place.ts'
 
 const redis = await startRedis()

@@ -2,9 +2,9 @@
 // the same request and the client the same reply; and it does not matter in which pieces a stream arrives.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { endOnFailure, runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { validateRequest } from '../../doors.ts'
-import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
 import { streamReaders } from './replies.ts'
 import { APIS, ask, openGateway, openModel, sample, upstreamFor } from './servers.ts'
 import { anyContract, anyReply, gist, heard, named, spelled } from './talks.ts'

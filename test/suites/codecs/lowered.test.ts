@@ -1,7 +1,7 @@
 // A request with tool search as an upstream gets it that knows none: tools that can be seen, and words in the place of
 // references, searches, changes and compactions.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { ask, openGateway, openVendor, upstreamFor } from './servers.ts'
 
 const text = (said: string) => ({ type: 'text', text: said })

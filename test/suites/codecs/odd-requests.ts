@@ -1,6 +1,6 @@
 // Requests of OpenAI's two APIs that nobody would write: each field has the kind of value that it should have, or any other.
 import fc from 'fast-check'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 
 const anything = fc.anything({
   withNullPrototype: false,

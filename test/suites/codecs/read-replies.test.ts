@@ -2,8 +2,8 @@
 // ends, errors, and the same reply in whatever pieces it arrives.
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
+import { endOnFailure, runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { eventsOf } from './replies.ts'
 import {
   type Answer,

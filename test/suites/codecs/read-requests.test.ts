@@ -1,10 +1,10 @@
 // What clients of OpenAI's two APIs ask for, as the model behind the gateway gets it, or why it is refused.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { endOnFailure, runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
+import { variantsOf } from '../../../packages/testkit/src/variants.ts'
 import { validateRequest } from '../../doors.ts'
-import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
-import { variantsOf } from '../../support/variants.ts'
 import { anyChat, anyResponses } from './odd-requests.ts'
 import { type Api, ask, type Model, openGateway, openModel, openVendor, upstreamFor } from './servers.ts'
 

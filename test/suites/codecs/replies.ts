@@ -1,6 +1,6 @@
 // Replies as each API has them, read by hand: the blocks of a message as events and back, and what a client of each API makes
 // of a stream, which must be what it makes of the document.
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 
 /** A block of a reply, with the fragments in which its text or input comes; all at once if there are none. */
 export type Block = Loose & { readonly type: string; readonly parts?: readonly string[] }

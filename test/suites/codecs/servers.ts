@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import {
   createChatUpstream,
   createMessagesGateway,
@@ -15,7 +16,6 @@ import {
   serveMessagesGateway,
   type Upstream,
 } from '../../doors.ts'
-import type { Loose } from '../../support/talk.ts'
 import { type Block, eventsOf, messageOf } from './replies.ts'
 
 export const APIS = ['messages', 'chat', 'responses'] as const

@@ -1,7 +1,7 @@
 // Random conversations in the shape of the Messages API, the same in the words of OpenAI's two APIs, and their gist: what must
 // be the same whichever API they have passed through.
 import fc from 'fast-check'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import type { Api } from './servers.ts'
 
 /** Texts with everything that a careless writer of JSON, events or prompts would get wrong. */

@@ -1,7 +1,7 @@
 // What clients of OpenAI's two APIs get for a reply of the model: its blocks as messages and items, how it ended, errors, and
 // the same in a stream as in a document.
 import { describe, expect, it } from 'vitest'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { type Block, dataIn, eventsOf, streamReaders } from './replies.ts'
 import { type Api, ask, openGateway, openModel, openVendor, upstreamFor } from './servers.ts'
 

@@ -1,6 +1,6 @@
 // What vendors get for a request of the Messages API: each API, each server and each model in the form that it takes.
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { type Api, ask, openGateway, openVendor, sample, upstreamFor } from './servers.ts'
 
 const text = (said: string) => ({ type: 'text', text: said })

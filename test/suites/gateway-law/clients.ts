@@ -1,7 +1,7 @@
 // Clients of the three APIs that know nothing of tool search: the official SDKs, with the bytes that came beside what they made of them.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { type Block, blocksOf, joined } from './model.ts'
 
 export type Api = 'messages' | 'chat' | 'responses'

@@ -1,6 +1,6 @@
 // A whole conversation of a client with a model through gateways, drawn by fast-check.
 import fc from 'fast-check'
-import type { Loose } from '../../support/talk.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { type Api, createClient, type Habit, habits, type Reply } from './clients.ts'
 import { isOld, modelFor, offer, type ServeOptions, serve, type UpstreamKind } from './gateways.ts'
 import { ALWAYS, createModel, type Failure, NAMES, type Sampling, type Script, toolFor } from './model.ts'

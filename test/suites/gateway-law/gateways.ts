@@ -1,6 +1,7 @@
 // Gateways over HTTP in front of a model: directly, on each wire, or behind an API of another kind, which a second gateway
 // that does nothing but convert puts in front of the model.
 import { onTestFinished } from 'vitest'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import {
   createChatUpstream,
   createMessagesGateway,
@@ -13,7 +14,6 @@ import {
   serveMessagesGateway,
   type Upstream,
 } from '../../doors.ts'
-import type { Loose } from '../../support/talk.ts'
 import { createModel, type Says } from './model.ts'
 
 export const upstreams = ['native', 'append', 'bridge', 'messages', 'chat', 'responses'] as const

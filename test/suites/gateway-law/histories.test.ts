@@ -1,8 +1,8 @@
 // Histories as clients send them: edited, shortened, forged, of another process, or with results that are too long to be read whole.
 import { describe, expect, it, test } from 'vitest'
+import { assistant, text, use, user } from '../../../packages/testkit/src/blocks.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { extendsPrefix, renderRequest, type Trace, validateRequest } from '../../doors.ts'
-import { assistant, text, use, user } from '../../support/blocks.ts'
-import type { Loose } from '../../support/talk.ts'
 import { play, wires } from './gateways.ts'
 import { blocksOf, calledIn, loadedIn, toolFor } from './model.ts'
 

@@ -1,8 +1,8 @@
 // The model behind the gateway: it says what fast-check drew, in front of the oracle, which refuses what the API would. What
 // it said is what the client must see, but for its searches.
 import fc from 'fast-check'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { signThinking, type Upstream, validateRequest } from '../../doors.ts'
-import type { Loose } from '../../support/talk.ts'
 
 /** One block that the model says. */
 export type Bit =

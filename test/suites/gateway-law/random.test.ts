@@ -2,9 +2,9 @@
 // what it sends again is enough for any other process to go on.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { extendsPrefix, renderRequest, validateRequest } from '../../doors.ts'
-import { runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
 import type { Api } from './clients.ts'
 import { anySetup, converse, type Exchange, type Setup, sentByAnother } from './conversation.ts'
 import { isOld, upstreams, wires } from './gateways.ts'

@@ -2,9 +2,9 @@
 // client's tools reaches the model: names, fields, breakpoints, choices.
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { createChatUpstream, createMessagesUpstream, createResponsesUpstream } from '../../doors.ts'
-import { runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
 import { eventsIn, open, play, post, wires } from './gateways.ts'
 import { toolFor } from './model.ts'
 import { recorder } from './recorder.ts'

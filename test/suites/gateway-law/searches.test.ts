@@ -1,8 +1,8 @@
 // Replies with searches in cases that chance does not reach: the last one, odd inputs, upstreams that are busy, what all of it costs.
 import { describe, expect, it, test } from 'vitest'
+import { assistant, text, use, user } from '../../../packages/testkit/src/blocks.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import { validateRequest } from '../../doors.ts'
-import { assistant, text, use, user } from '../../support/blocks.ts'
-import type { Loose } from '../../support/talk.ts'
 import { eventsIn, play, wires } from './gateways.ts'
 import { callOf, loadedIn, toolFor } from './model.ts'
 

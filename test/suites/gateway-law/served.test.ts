@@ -1,6 +1,10 @@
 // What a gateway says of itself: its modes and why, what they save, its keys, metrics, records and events.
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { assistant, text, user } from '../../../packages/testkit/src/blocks.ts'
+import { counting, inputOf } from '../../../packages/testkit/src/exact-usage.ts'
+import { runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import {
   createMessagesMetrics,
   createMessagesUpstream,
@@ -9,10 +13,6 @@ import {
   type Trace,
   type Upstream,
 } from '../../doors.ts'
-import { assistant, text, user } from '../../support/blocks.ts'
-import { counting, inputOf } from '../../support/exact-usage.ts'
-import { runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
 import { open, play, post, wires } from './gateways.ts'
 import { callOf, createModel, loadedIn, toolFor } from './model.ts'
 import { recorder } from './recorder.ts'

@@ -1,9 +1,9 @@
 // What holds for every ranker and every catalogue: limits, lists that change, foreign scripts, hidden characters and slips.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anyText } from '../../../packages/testkit/src/any-text.ts'
+import { runs } from '../../../packages/testkit/src/runs.ts'
 import { createShelf, type PoolTool, rankers, type Tool } from '../../doors.ts'
-import { anyText } from '../../support/any-text.ts'
-import { runs } from '../../support/runs.ts'
 
 const poolOf = (...tools: readonly Tool[]): readonly PoolTool[] => createShelf({ tools }).tools()
 const described = (...descriptions: readonly string[]) =>

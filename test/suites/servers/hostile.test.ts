@@ -1,13 +1,13 @@
 // Each server of the table, on stdio and over HTTP, behind a gateway on stdio and over HTTP: what it does harms nobody else,
 // is said to people and, as a category, to the model, and is over when the server is mended.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isThorough } from '../../../packages/testkit/src/runs.ts'
 import { everyCapability } from '../../mcp/support/gateway.ts'
 import { statusOf, untilState } from '../../mcp/support/host.ts'
 import { pipedHere } from '../../mcp/support/piped.ts'
 import { until } from '../../mcp/support/processes.ts'
 import { text } from '../../mcp/support/server-here.ts'
 import { neighbour, tool } from '../../mcp/support/small-servers.ts'
-import { isThorough } from '../../support/runs.ts'
 import { type Front, fronts, openFront, type Served } from './fronts.ts'
 import { hostile, OWN_WORDS, type Row, rows, transports } from './table.ts'
 

@@ -2,6 +2,8 @@
 // lead back, every page is listed, results come as they are, and what belongs to a call reaches its client and its server.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { endOnFailure, runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import type { ServerConfig } from '../../doors.ts'
 import { defaultAnswer, everyCapability } from '../../mcp/support/gateway.ts'
 import { statusOf, untilState } from '../../mcp/support/host.ts'
@@ -9,8 +11,6 @@ import { pipedHere } from '../../mcp/support/piped.ts'
 import { until } from '../../mcp/support/processes.ts'
 import { type HandlersOf, initialized, noAnswer, serverHere, text } from '../../mcp/support/server-here.ts'
 import { neighbour, tool } from '../../mcp/support/small-servers.ts'
-import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
-import type { Loose } from '../../support/talk.ts'
 import { fronts, openFront, type Served } from './fronts.ts'
 import { hostile, rows, type Transport, transports } from './table.ts'
 

@@ -1,6 +1,7 @@
 // Servers of each protocol and transport behind a gateway, their answers written by hand: what is sent to them, and what of
 // theirs reaches the client.
 import { describe, expect, it } from 'vitest'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import type { ServerConfig } from '../../doors.ts'
 import {
   type Answers,
@@ -17,7 +18,6 @@ import { until } from '../../mcp/support/processes.ts'
 import { serverHere, text } from '../../mcp/support/server-here.ts'
 import { defaults } from '../../mcp/support/servers.ts'
 import { tool } from '../../mcp/support/small-servers.ts'
-import type { Loose } from '../../support/talk.ts'
 import { fronts, openFront } from './fronts.ts'
 
 const [stdio] = fronts as [(typeof fronts)[number]]

@@ -1,5 +1,6 @@
 // Single behaviours of servers behind a host or a gateway, each with the smallest server that has it.
 import { describe, expect, it } from 'vitest'
+import { type Loose, quietShelf } from '../../../packages/testkit/src/talk.ts'
 import { createMcpHost, type ServerConfig } from '../../doors.ts'
 import { everyCapability } from '../../mcp/support/gateway.ts'
 import { openHost, statusOf, untilState } from '../../mcp/support/host.ts'
@@ -7,7 +8,6 @@ import { pipedHere } from '../../mcp/support/piped.ts'
 import { until } from '../../mcp/support/processes.ts'
 import { initialized, serverHere, text, type Wire } from '../../mcp/support/server-here.ts'
 import { neighbour, tool } from '../../mcp/support/small-servers.ts'
-import { type Loose, quietShelf } from '../../support/talk.ts'
 import { fronts, openFront } from './fronts.ts'
 
 const [stdio, http] = fronts as [(typeof fronts)[number], (typeof fronts)[number]]

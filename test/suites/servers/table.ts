@@ -1,6 +1,7 @@
 // Servers that are hostile or broken, as a table: what each does until it is mended, on stdio and over HTTP alike, and what
 // people, the model and the client of a gateway may expect of it. Between calls they are the servers of test/mcp/support.
 import { onTestFinished } from 'vitest'
+import type { Loose } from '../../../packages/testkit/src/talk.ts'
 import type { ServerConfig } from '../../doors.ts'
 import { pipedHere } from '../../mcp/support/piped.ts'
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../mcp/support/server-here.ts'
 import type { Given } from '../../mcp/support/servers.ts'
 import { tool } from '../../mcp/support/small-servers.ts'
-import type { Loose } from '../../support/talk.ts'
 
 export type Transport = 'stdio' | 'http'
 export const transports: readonly Transport[] = ['stdio', 'http']

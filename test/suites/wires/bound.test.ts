@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from '../../../packages/testkit/src/talk.ts'
+import { seen, talkOn } from '../../../packages/testkit/src/wires.ts'
 import type { Prepared, ShelfOptions, Tool } from '../../doors.ts'
 import { signThinking, validateRequest } from '../../doors.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../../support/talk.ts'
-import { seen, talkOn } from '../../support/wires.ts'
 
 const slack = [mcp('slack', 'post'), mcp('slack', 'read')]
 const github = [mcp('github', 'issue'), mcp('github', 'merge')]

@@ -1,7 +1,5 @@
 // Q5. One suite over all wires, and every way from one wire to another.
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions, Tool } from '../../doors.ts'
-import { extendsPrefix, foldHistory, renderRequest, validateRequest } from '../../doors.ts'
 import {
   BOUND_MODEL,
   builtIn,
@@ -11,7 +9,7 @@ import {
   OLD_MODEL,
   quietShelf,
   Talk,
-} from '../../support/talk.ts'
+} from '../../../packages/testkit/src/talk.ts'
 import {
   callOf,
   hostedSearch,
@@ -21,7 +19,9 @@ import {
   wireCase,
   wireCases,
   wirePairs,
-} from '../../support/wires.ts'
+} from '../../../packages/testkit/src/wires.ts'
+import type { ShelfOptions, Tool } from '../../doors.ts'
+import { extendsPrefix, foldHistory, renderRequest, validateRequest } from '../../doors.ts'
 
 const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
 const tools: readonly Tool[] = [

@@ -1,8 +1,8 @@
 // L. Which tools are loaded: the fold over history.
 import { describe, expect, it } from 'vitest'
+import { exampleTools, type Loose, quietShelf, Talk } from '../../../packages/testkit/src/talk.ts'
+import { hostedSearch } from '../../../packages/testkit/src/wires.ts'
 import { foldHistory } from '../../doors.ts'
-import { exampleTools, type Loose, quietShelf, Talk } from '../../support/talk.ts'
-import { hostedSearch } from '../../support/wires.ts'
 
 const loadedBy = (...messages: Loose[]) => [...foldHistory(messages, 'ToolSearch').loaded]
 

@@ -1,6 +1,5 @@
 // N. Making history valid: N4 and N6 are in siblings.test.ts, N5 in bound.test.ts.
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions } from '../../doors.ts'
 import {
   addition,
   assistant,
@@ -19,9 +18,18 @@ import {
   tools,
   use,
   user,
-} from '../../support/blocks.ts'
-import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from '../../support/talk.ts'
-import { hostedSearch } from '../../support/wires.ts'
+} from '../../../packages/testkit/src/blocks.ts'
+import {
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../../../packages/testkit/src/talk.ts'
+import { hostedSearch } from '../../../packages/testkit/src/wires.ts'
+import type { ShelfOptions } from '../../doors.ts'
 
 const off: [string, ShelfOptions, string][] = [
   ['by mode', { toolSearch: false }, MODEL],

@@ -1,8 +1,8 @@
 // C5. A call and its result belong together: whoever drops one of them, the next request is valid and no load is lost.
 import { describe, expect, it } from 'vitest'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../../../packages/testkit/src/talk.ts'
+import { hostedSearch, load, seen, talkOn, wireCases } from '../../../packages/testkit/src/wires.ts'
 import type { Tool } from '../../doors.ts'
-import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../../support/talk.ts'
-import { hostedSearch, load, seen, talkOn, wireCases } from '../../support/wires.ts'
 
 const POST = 'mcp__slack__post'
 const tools: readonly Tool[] = [builtIn('Bash'), mcp('slack', 'post'), mcp('slack', 'read')]

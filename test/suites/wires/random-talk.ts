@@ -1,9 +1,16 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
 import { expect } from 'vitest'
+import {
+  BOUND_MODEL,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+} from '../../../packages/testkit/src/talk.ts'
 import type { Prepared, Shelf, ShelfOptions, Tool } from '../../doors.ts'
 import { foldHistory, signThinking } from '../../doors.ts'
-import { BOUND_MODEL, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from '../../support/talk.ts'
 import type { Beside, Step } from './steps.ts'
 import {
   builtInsOf,

@@ -2,6 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { endOnFailure, runs, seedOr } from '../../../packages/testkit/src/runs.ts'
+import { BOUND_MODEL, type Loose, MODEL } from '../../../packages/testkit/src/talk.ts'
 import {
   explainBreak,
   extendsPrefix,
@@ -10,8 +12,6 @@ import {
   validateRequest,
   visibleTools,
 } from '../../doors.ts'
-import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
-import { BOUND_MODEL, type Loose, MODEL } from '../../support/talk.ts'
 import { type Check, isReferenceType, MODELS, RandomTalk, type Sent, type Setup } from './random-talk.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './steps.ts'
 import { anyCatalogue } from './tools.ts'

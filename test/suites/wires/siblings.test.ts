@@ -16,9 +16,17 @@ import {
   tools,
   use,
   user,
-} from '../../support/blocks.ts'
-import { BOUND_MODEL, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from '../../support/talk.ts'
-import { hostedSearch, talkOn, wireCases } from '../../support/wires.ts'
+} from '../../../packages/testkit/src/blocks.ts'
+import {
+  BOUND_MODEL,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../../../packages/testkit/src/talk.ts'
+import { hostedSearch, talkOn, wireCases } from '../../../packages/testkit/src/wires.ts'
 
 const labels = wireCases.map(({ label }) => label)
 

@@ -1,8 +1,8 @@
 // The tools of a random conversation: servers whose lists change, in every way that real lists differ.
 
 import fc from 'fast-check'
+import { builtIn, mcp } from '../../../packages/testkit/src/talk.ts'
 import type { Tool } from '../../doors.ts'
-import { builtIn, mcp } from '../../support/talk.ts'
 
 /** What each server lists, in several editions: it renames tools, drops them, or describes them in another way. */
 export type Catalogue = { readonly [server: string]: readonly (readonly Tool[])[] }

@@ -1,0 +1,212 @@
+// The state of a running turn: text and calls in order, and what happens now.
+import type { AgentEvent } from '@toolshelf/agent'
+import type { TokenUsage } from '@toolshelf/agent/internal'
+import { addUsage, noUsage } from '@toolshelf/agent/internal'
+import type { Message, ToolUse } from '@toolshelf/core'
+import { oneLine, SEARCH_TOOL } from '@toolshelf/core/internal'
+import type { Item } from './items.ts'
+import { type Call, isCall, type Part, partsOf } from './parts.ts'
+import { isSpeech } from './settle.ts'
+import { type Status, statusParts } from './status.ts'
+
+/** A turn while it runs. */
+export type TurnState = {
+  /** Parts that may still change, and what follows them. */
+  readonly parts: readonly Part[]
+  /** Part of the streaming reply is already final on screen. */
+  readonly isBegun: boolean
+  readonly running: readonly ToolUse[]
+  /** Notices since the model or a tool last answered. */
+  readonly notices: readonly string[]
+  /** When the model is asked again after a failure. */
+  readonly again: { readonly at: number; readonly attempt: number; readonly attempts: number } | undefined
+  readonly usage: TokenUsage
+  /** Start time, moved forward by the time that questions took. */
+  readonly began: number
+  /** Since when a question is open. */
+  readonly askedAt: number | undefined
+}
+
+/** Starts a turn now. */
+export function newTurn(): TurnState {
+  return {
+    parts: [],
+    isBegun: false,
+    running: [],
+    notices: [],
+    again: undefined,
+    usage: noUsage,
+    began: Date.now(),
+    askedAt: undefined,
+  }
+}
+
+/** Returns the turn after an event of the agent. */
+export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
+  switch (event.type) {
+    case 'text':
+      return spoken(turn, 'said', event.text)
+    case 'thinking':
+      return spoken(turn, 'thought', event.text)
+    case 'request':
+      return { ...unspoken(turn), parts: withoutSpeech(turn.parts).map(ended), again: undefined }
+    case 'reply':
+      return replied(turn, event.content, event.usage)
+    case 'broken-off':
+      return { ...turn, usage: addUsage(turn.usage, event.usage) }
+    case 'call':
+      return { ...turn, running: [...turn.running, event.call] }
+    case 'result':
+      return {
+        ...turn,
+        notices: [],
+        running: turn.running.filter(({ id }) => id !== event.call.id),
+        parts: changed(turn.parts, event.call, (call) => over(call, event)),
+      }
+    case 'inside':
+      return { ...turn, parts: changed(turn.parts, event.call, (call) => within(call, event.event)) }
+    case 'retry':
+      return retried(turn, event)
+    case 'notice':
+      return noticed(turn, event.text)
+    case 'compacted':
+      return noticed(turn, 'The older part of the conversation was summarised.')
+    case 'end':
+      return event.reason === 'stopped' ? addStoppedNotice(turn) : noticed(turn, event.error)
+    default:
+      return turn
+  }
+}
+
+/** Appends to the latest text, even if something else follows it by now. */
+function spoken(turn: TurnState, kind: 'said' | 'thought', text: string): TurnState {
+  const at = turn.parts.findLastIndex((part) => isSpeech(part) && part.isOpen)
+  const last = turn.parts[at]
+  if (last?.kind !== kind)
+    return { ...turn, parts: [...turn.parts, { kind, text: text.trimStart(), isOpen: true }] }
+  const whole = last.text === '' ? text.trimStart() : last.text + text
+  return { ...turn, parts: turn.parts.with(at, { ...last, text: whole }) }
+}
+
+/** Discards the text of an interrupted reply that is not final on screen. */
+function unspoken(turn: TurnState): TurnState {
+  return { ...turn, parts: withoutSpeech(turn.parts), isBegun: false }
+}
+
+function withoutSpeech(parts: readonly Part[]): Part[] {
+  return parts.filter((part) => !isSpeech(part) || !part.isOpen)
+}
+
+/** The text was already shown; it is reordered only if calls are in between. */
+function replied(turn: TurnState, content: readonly Message[], usage: TokenUsage): TurnState {
+  const heard = turn.parts.map((part) => (isSpeech(part) ? { ...part, isOpen: false } : part))
+  const isMixed = content.findLastIndex(({ type }) => type === 'text') > content.findIndex(isCall)
+  const isInOrder = turn.isBegun || !content.some(isCall) || !isMixed
+  const all = partsOf([{ role: 'assistant', content }]).map(waiting)
+  const parts = isInOrder
+    ? [...heard, ...all.filter(({ kind }) => kind === 'call')]
+    : [...withoutSpeech(turn.parts), ...all]
+  return { ...turn, parts, isBegun: false, notices: [], usage: addUsage(turn.usage, usage) }
+}
+
+/** The API answers its own (server-side) calls within the reply. */
+function waiting(part: Part): Part {
+  return part.kind === 'call' ? { ...part, isOver: part.block.type !== 'tool_use' } : part
+}
+
+/** When the model is asked again, calls without a result will not get one. */
+function ended(part: Part): Part {
+  return part.kind === 'call' ? { ...part, isOver: true } : part
+}
+
+function changed(parts: readonly Part[], { id }: ToolUse, change: (call: Call) => Call): Part[] {
+  return parts.map((part) => (part.kind === 'call' && part.block.id === id ? change(part) : part))
+}
+
+function over(call: Call, { result, change, outside }: AgentEvent & { readonly type: 'result' }): Call {
+  return { ...call, result, isOver: true, ...(change ? { change } : {}), ...(outside ? { outside } : {}) }
+}
+
+function within(call: Call, event: AgentEvent): Call {
+  if (event.type === 'call')
+    return { ...call, inside: [...call.inside, { call: event.call, result: undefined }] }
+  if (event.type !== 'result') return call
+  const inside = call.inside.map((one) =>
+    one.call.id === event.call.id ? { ...one, result: event.result } : one,
+  )
+  return { ...call, inside }
+}
+
+function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }): TurnState {
+  const { reason, attempt, attempts, milliseconds } = event
+  const again = { at: Date.now() + milliseconds, attempt: attempt + 1, attempts }
+  const anew = turn.isBegun ? ' The answer above broke off and starts again.' : ''
+  return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
+}
+
+/** Adds the notice that the user stopped the turn. */
+function addStoppedNotice(turn: TurnState): TurnState {
+  return noticed(turn, 'Stopped. The session continues.')
+}
+
+function noticed(turn: TurnState, text: string | undefined): TurnState {
+  return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
+}
+
+/** Adds an item after what is visible; does not repeat a notice. */
+export function withAside(turn: TurnState, item: Item): TurnState {
+  const { notices } = turn
+  const isNotice = item.kind === 'notice'
+  if (isNotice && notices.includes(item.text)) return turn
+  const parts: Part[] = [...turn.parts, { kind: 'aside', item }]
+  return { ...turn, parts, notices: isNotice ? [...notices, item.text] : notices }
+}
+
+/** Stops the turn's clock while the user is asked, and restarts it afterwards. */
+export function pauseWhileAsking(turn: TurnState, isAsking: boolean): TurnState {
+  const { began, askedAt } = turn
+  if (isAsking) return { ...turn, askedAt: askedAt ?? Date.now() }
+  return askedAt === undefined ? turn : { ...turn, began: began + Date.now() - askedAt, askedAt: undefined }
+}
+
+/** Returns the milliseconds so far. */
+export function spentBy({ began, askedAt }: TurnState): number {
+  return (askedAt ?? Date.now()) - began
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+/** Summarises a finished turn; `status` has the figures of this turn alone. */
+export function spentItem(turn: TurnState, status: Status | undefined): Item {
+  const { usage } = turn
+  const count = (tokens: number) => tokens.toLocaleString('en-US')
+  const cached = usage.cached > 0 ? ` (${count(usage.cached)} cached)` : ''
+  const seconds = (spentBy(turn) / 1000).toFixed(1)
+  const tokens = `${count(usage.input + usage.cached)} tokens in${cached}, ${count(usage.output)} out`
+  const isAsked = status !== undefined && status.figures.rounds > 0
+  const parts = [...(usage.output > 0 ? [tokens] : []), ...(isAsked ? statusParts(status) : [])]
+  return { kind: 'spent', text: [`${seconds} s`, ...parts].join(' · ') }
+}
+
+const MAX_NAMES_LENGTH = 70
+
+/** Describes what happens now in a few words; tool searches are not shown. */
+export function runningText({ running, again, parts }: TurnState): string {
+  if (again) {
+    const seconds = Math.max(0, Math.ceil((again.at - Date.now()) / 1000))
+    return `trying again in ${seconds} s (attempt ${again.attempt} of ${again.attempts})`
+  }
+  const isShown = (name: string) => name !== SEARCH_TOOL
+  const inside = (id: string) =>
+    parts
+      .flatMap((part) => (part.kind === 'call' && part.block.id === id ? part.inside : []))
+      .filter(({ call, result }) => result === undefined && isShown(call.name))
+      .map(({ call }) => call.name)
+  const texts = running
+    .filter(({ name }) => isShown(name))
+    .map(({ id, name }) => [name, [...new Set(inside(id))].join(', ')].filter(Boolean).join(': '))
+  if (texts.length > 0) return `running ${oneLine([...new Set(texts)].join(', '), MAX_NAMES_LENGTH)}`
+  return parts.some((part) => part.kind === 'said' && part.isOpen) ? 'answering' : 'thinking'
+}

@@ -1,0 +1,254 @@
+/** @jsxRuntime automatic */
+// The terminal view: finished items scroll away above; current activity and the input line stay below.
+import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import type { ScreenStreams } from '../command.ts'
+import { colour } from '../terminal/pen.ts'
+import { firstRows, harmless, lastRows, visible } from '../terminal/table.ts'
+import type { Chat } from './chat.ts'
+import type { ChatState } from './chat-state.ts'
+import { slashHint } from './commands.ts'
+import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
+import { type Item, itemLines, lastLinesOf } from './items.ts'
+import { itemsOf } from './parts.ts'
+import { handlePress } from './press.ts'
+import { choiceLines, hiddenIn, type Question } from './questions.ts'
+import { statusLine } from './status.ts'
+import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
+import { StyledLines } from './styled-lines.tsx'
+import { runningText, spentBy, type TurnState } from './turn.ts'
+
+/** Shows the chat until it ends. */
+export async function showChat(chat: Chat, { input, output }: ScreenStreams): Promise<void> {
+  output.write(ASK_FOR_MARKS)
+  const streams = { stdin: input, stdout: output, patchConsole: output === process.stdout }
+  const screen = render(<Session chat={chat} />, { ...streams, exitOnCtrlC: false })
+  await screen.waitUntilExit()
+  output.write(NO_MORE_MARKS)
+}
+
+function Session({ chat }: { readonly chat: Chat }) {
+  const state = useSyncExternalStore(useCallback(inFrames(chat), [chat]), chat.state)
+  const { line, isReady } = useLine(chat, state.asking)
+  const drawing = useDrawing(() => chat.state().items.length)
+  const { exit } = useApp()
+  // The last items are drawn only now.
+  useEffect(() => {
+    if (state.isOver) exit()
+  }, [state.isOver, exit])
+  return (
+    <Box flexDirection="column">
+      <Static key={drawing.times} items={state.items.slice(drawing.from)}>
+        {(item, index) => <Said key={index} item={item} />}
+      </Static>
+      {state.isOver ? null : <Below line={line} state={state} isReady={isReady} />}
+    </Box>
+  )
+}
+
+/** A model may stream faster than a screen is drawn: all changes within a frame are drawn at once. */
+function inFrames(chat: Chat): (draw: () => void) => () => void {
+  return (draw) => {
+    let frame: NodeJS.Timeout | undefined
+    const forget = chat.subscribe(() => {
+      frame ??= setTimeout(() => {
+        frame = undefined
+        draw()
+      }, FRAME_MS)
+    })
+    return () => {
+      clearTimeout(frame)
+      forget()
+    }
+  }
+}
+
+const FRAME_MS = 50
+
+type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
+
+/** Items that have not scrolled away yet. */
+function Below({ line, state, isReady }: BelowProps) {
+  const { asking } = state
+  return (
+    <>
+      <Now state={state} />
+      {asking ? <Asking question={asking} isReady={isReady} /> : <Prompt line={line} state={state} />}
+    </>
+  )
+}
+
+/** Keys change the line at once, not at the next render: several may arrive before it. */
+function useLine(
+  chat: Chat,
+  asking: ChatState['asking'],
+): { readonly line: Line; readonly isReady: boolean } {
+  const [first] = useState(() => lineAfter(chat.typed()))
+  const line = useRef(first)
+  const answerable = useRef<ChatState['asking']>(undefined)
+  const [times, draw] = useState(0)
+  useInput((input, key) => {
+    for (const press of pressesIn(input, key, line.current)) {
+      const now = chat.state().asking
+      line.current = handlePress(chat, line.current, press, now !== undefined && now === answerable.current)
+    }
+    draw((before) => before + 1)
+  })
+  // Each key restarts the delay.
+  useEffect(() => {
+    if (!asking || answerable.current === asking) return
+    const timer = setTimeout(() => {
+      answerable.current = asking
+      draw((before) => before + 1)
+    }, TYPING_PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [asking, times])
+  return { line: line.current, isReady: asking !== undefined && answerable.current === asking }
+}
+
+/** Milliseconds without a key before a question accepts answers, so that a word being typed does not count as one. */
+const TYPING_PAUSE_MS = 400
+
+/** A terminal that gets narrower wraps existing rows: redraws the latest items. */
+function useDrawing(count: () => number): { readonly times: number; readonly from: number } {
+  const { stdout } = useStdout()
+  const [drawing, draw] = useState({ times: 0, from: 0 })
+  const items = useRef(count)
+  useEffect(() => {
+    let { columns } = stdout
+    const redraw = () => {
+      const isNarrower = stdout.columns < columns
+      columns = stdout.columns
+      if (!isNarrower) return draw((drawing) => ({ ...drawing }))
+      stdout.write(CLEAR)
+      draw(({ times }) => ({ times: times + 1, from: Math.max(0, items.current() - stdout.rows) }))
+    }
+    stdout.prependListener('resize', redraw)
+    return () => void stdout.off('resize', redraw)
+  }, [stdout])
+  return drawing
+}
+
+/** Clears the visible screen, not the scrollback. */
+const CLEAR = '\u001b[H\u001b[J'
+
+/** Without colours, Markdown is shown as it was written. */
+const isPlain = colour('cyan') === undefined || process.env.TERM === 'dumb'
+
+function Said({ item }: { readonly item: Item }) {
+  const { columns } = useRoom()
+  return <StyledLines lines={itemLines(item, { columns, isPlain })} columns={columns} />
+}
+
+/** Rows for the input line, its surroundings, and a question. */
+const KEPT_FREE = 10
+
+function useRoom(): { readonly rows: number; readonly columns: number } {
+  const { stdout } = useStdout()
+  return { rows: Math.max(4, (stdout.rows || 24) - KEPT_FREE), columns: stdout.columns || 80 }
+}
+
+/** The part of the turn that may still change: its end, if it is longer than the screen. */
+function Now({ state: { turn, asking, isVerbose } }: { readonly state: ChatState }) {
+  const room = useRoom()
+  if (!turn) return null
+  const { columns } = room
+  const asked = asking ? shortened(asking.detail, room) : []
+  const taken = asked.reduce((sum, line) => sum + rowsOfLine(line, columns), 0)
+  const rows = asking ? Math.max(2, room.rows - taken) : room.rows
+  const lines = lastLinesOf(itemsOf(turn.parts, isVerbose), rows, { columns, isPlain })
+  return (
+    <Box flexDirection="column">
+      <StyledLines lines={lines} columns={columns} />
+      {asking ? null : <Working turn={turn} />}
+    </Box>
+  )
+}
+
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+
+function Working({ turn }: { readonly turn: TurnState }) {
+  const [frame, next] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => next((count) => count + 1), 200)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.floor(spentBy(turn) / 1000)
+  const sign = FRAMES[frame % FRAMES.length]
+  return (
+    <Text
+      color={colour('gray')}
+    >{`${sign} ${harmless(runningText(turn))} · ${seconds} s · Ctrl-C stops`}</Text>
+  )
+}
+
+type AskingProps = { readonly question: Question; readonly isReady: boolean }
+
+function Asking({ question, isReady }: AskingProps) {
+  const { name, detail, suggested, task, others } = question
+  const room = useRoom()
+  const shown = shortened(detail, room)
+  const hidden = hiddenIn(question, shown)
+  const choices = isReady ? choiceLines(suggested.length > 0, room.columns - 4) : [' ']
+  return (
+    <Box flexDirection="column" borderStyle="round" borderColor={colour('yellow')} paddingX={1}>
+      <Text bold>{`Allow ${harmless(name)}?${others > 0 ? ` (${others} more to answer)` : ''}`}</Text>
+      {task === undefined ? null : (
+        <Text color={colour('gray')}>{`A sub-agent asks${task === '' ? '' : `: ${task}`}`}</Text>
+      )}
+      <StyledLines lines={shown} columns={room.columns - 4} />
+      {hidden > 0 ? (
+        <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
+      ) : null}
+      {choices.map((line) => (
+        <Text key={line} color={colour('gray')}>
+          {line}
+        </Text>
+      ))}
+      {suggested.length === 0 ? null : (
+        <Text color={colour('gray')}>{`rule for always: ${visible(suggested.join(', '))}`}</Text>
+      )}
+    </Box>
+  )
+}
+
+type Room = { readonly rows: number; readonly columns: number }
+
+function shortened(detail: readonly StyledLine[], { rows, columns }: Room): StyledLine[] {
+  return firstLines(detail, Math.max(2, rows - 5), columns - 4)
+}
+
+function Prompt({ line, state }: { readonly line: Line; readonly state: ChatState }) {
+  const { rows, columns } = useRoom()
+  const maxRows = state.turn ? 2 : rows
+  const under = underCursor(line)
+  const isAtEnd = under === '' || under === '\n'
+  const before = lastRows(line.text.slice(0, line.cursor), maxRows, columns - 2)
+  const after = firstRows(line.text.slice(line.cursor + (isAtEnd ? 0 : under.length)), 2, columns - 2)
+  const about = line.text === '' ? state.hint : slashHint(line.text) || lineCount(line)
+  const hint = state.remark ?? state.waiting ?? about
+  return (
+    <Box flexDirection="column" marginTop={1}>
+      <Box>
+        <Text color={colour(state.turn ? 'gray' : 'cyan')}>{'> '}</Text>
+        <Text>
+          {before}
+          <Text inverse>{isAtEnd ? ' ' : under}</Text>
+          {after}
+        </Text>
+      </Box>
+      <Text color={colour('gray')}>{[hint, state.servers].filter((part) => part !== '').join(' · ')}</Text>
+      {state.status ? (
+        <Text color={colour('gray')} wrap="truncate-end">
+          {harmless(statusLine(state.status, columns - 1))}
+        </Text>
+      ) : null}
+    </Box>
+  )
+}
+
+/** Long lines may not fit on the screen. */
+function lineCount({ text }: Line): string {
+  const count = text.split('\n').length
+  return count === 1 ? '' : `${count} lines`
+}

@@ -1,0 +1,153 @@
+// Manages the sessions of HTTP clients of the older protocol. Limits their number, in total and per address, and never
+// evicts a session in use.
+import { randomUUID } from 'node:crypto'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import type { User } from '@toolshelf/core/internal'
+import { hasSameRights } from '@toolshelf/core/internal'
+import type { McpGateway } from '@toolshelf/mcp'
+import { LOOPBACK } from '@toolshelf/server/internal'
+
+/** A session that is live in this process. */
+export type Session = {
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Network address of the client. */
+  readonly address: string
+  /** The user who opened it; nobody else may use it. */
+  readonly user: User | undefined
+  /** Number of open requests and streams. */
+  open: number
+  /** Number of requests so far; a session that has only been initialized may have been abandoned. */
+  requests: number
+  seenAt: number
+}
+
+/** The sender of a request. */
+export type SessionClient = {
+  /** Network address. */
+  readonly address: string
+  /** Undefined if the gateway has no users. */
+  readonly user?: User | undefined
+}
+
+/** Why a request gets no session. `ended`: there is none; `full`: the limit is reached. */
+export type NoSession = 'ended' | 'full'
+
+/** Options of `createSessions`. */
+type SessionsOptions = {
+  readonly maxSessions: number
+  /** Milliseconds after which a session without requests ends. */
+  readonly idleMs: number
+}
+
+/** The sessions of a gateway. */
+export type Sessions = {
+  readonly size: () => number
+  all(): readonly Session[]
+  /** Returns a session, whosever it is. */
+  get(id: string | null): Session | undefined
+  /** Returns the client's session. */
+  find(id: string, client: SessionClient): Promise<Session | NoSession>
+  /** Opens a session for a client's first request, which is `initialize`. */
+  begin(client: SessionClient): Promise<Session | NoSession>
+  end(session: Session): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * The share of sessions that one address, or one user, may have. On the gateway's own machine all clients share one
+ * address.
+ */
+const SHARE_OF_ADDRESS = 0.5
+
+/** Creates the sessions of a gateway. */
+export function createSessions(gateway: McpGateway, options: SessionsOptions): Sessions {
+  return new HttpSessions(gateway, options)
+}
+
+class HttpSessions implements Sessions {
+  readonly #gateway: McpGateway
+  readonly #options: SessionsOptions
+  readonly #byId = new Map<string, Session>()
+  /** All sessions, including those whose first request is being processed. */
+  readonly #all = new Set<Session>()
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(gateway: McpGateway, options: SessionsOptions) {
+    const { idleMs } = options
+    this.#gateway = gateway
+    this.#options = options
+    this.#sweeper = setInterval(() => this.#sweep(), Math.max(1000, idleMs / 10))
+    this.#sweeper.unref()
+  }
+
+  readonly size = (): number => this.#byId.size
+
+  all(): Session[] {
+    return [...this.#all]
+  }
+
+  get(id: string | null): Session | undefined {
+    return id === null ? undefined : this.#byId.get(id)
+  }
+
+  async find(id: string, client: SessionClient): Promise<Session | NoSession> {
+    const session = this.#byId.get(id)
+    if (!session || session.user?.uid !== client.user?.uid) return 'ended'
+    if (hasSameRights(session.user, client.user)) return session
+    // A session keeps the rights that its user had when it began.
+    await this.end(session)
+    return 'ended'
+  }
+
+  async begin(client: SessionClient): Promise<Session | NoSession> {
+    return this.#hasRoom(client) ? this.#connect(client) : 'full'
+  }
+
+  async end(session: Session): Promise<void> {
+    this.#forget(session)
+    await session.transport.close().catch(() => {})
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    await Promise.all([...this.#all].map((session) => this.end(session)))
+  }
+
+  #forget(session: Session): void {
+    this.#all.delete(session)
+    const { sessionId } = session.transport
+    if (sessionId !== undefined && this.#byId.get(sessionId) === session) this.#byId.delete(sessionId)
+  }
+
+  #sweep(): void {
+    for (const session of this.#all) {
+      if (session.open === 0 && Date.now() - session.seenAt > this.#options.idleMs) void this.end(session)
+    }
+  }
+
+  /** Makes room by closing a session of the same user or address that was never used since it was opened. */
+  #hasRoom({ address, user }: SessionClient): boolean {
+    const { maxSessions } = this.#options
+    // Behind a proxy all users share one address.
+    const own = this.all().filter((one) => (user ? one.user?.uid === user.uid : one.address === address))
+    const share = LOOPBACK.has(address) && !user ? 1 : SHARE_OF_ADDRESS
+    if (this.#all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
+    const idle = own.filter(({ open }) => open === 0).sort((a, b) => a.seenAt - b.seenAt)
+    const unused = idle.find(({ requests }) => requests <= 1)
+    if (unused) void this.end(unused)
+    return unused !== undefined
+  }
+
+  async #connect({ address, user }: SessionClient): Promise<Session> {
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void this.#byId.set(id, session),
+      onsessionclosed: () => this.#forget(session),
+    })
+    const counts = { open: 0, requests: 0, seenAt: Date.now() }
+    const session: Session = { transport, address, user, ...counts }
+    this.#all.add(session)
+    await this.#gateway.serve({ isStateless: false, user }).connect(transport)
+    return session
+  }
+}

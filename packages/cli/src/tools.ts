@@ -1,0 +1,260 @@
+// The tools that commands search, count and list: catalogues and queries in files, the tools of servers that are started
+// for it, the ranker, and how far the encoder is with reading them.
+
+import type { Rank, Tool } from '@toolshelf/core'
+import { type RankerName, rankers } from '@toolshelf/core'
+import type { EvaluationQuery } from '@toolshelf/core/internal'
+import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
+import { createPureShelf } from '@toolshelf/core/pure'
+import type { ServerConfig, ServerStatus } from '@toolshelf/mcp'
+import { createMcpHost, readConfig, userConfigFiles } from '@toolshelf/mcp'
+import { thisMachine, toShelvedTool } from '@toolshelf/mcp/internal'
+import { CommandError, type Option, type Terminal, UsageError } from './command.ts'
+import { toStart } from './servers/listing-host.ts'
+import { movedServersAdvice, reportWaiting, withStoredLogins } from './servers/start.ts'
+import { printable } from './terminal/pen.ts'
+import { version } from './version.ts'
+
+/** The option `--ranker`. */
+export const rankerOption: Option = {
+  type: 'string',
+  value: 'name',
+  values: Object.keys(rankers),
+  about: `one of ${Object.keys(rankers).join(', ')}`,
+}
+
+/** Returns the ranker of this name. */
+export function readRanker(name: string): Rank {
+  if (!Object.hasOwn(rankers, name)) {
+    throw new UsageError(`unknown ranker "${name}"; use one of ${Object.keys(rankers).join(', ')}.`)
+  }
+  return rankers[name as RankerName]
+}
+
+/** Parses `--limit`. */
+export function readLimit(text: string | undefined, standard: number): number {
+  const limit = text === undefined ? standard : Number(text)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit is "${text}"; use a whole number of at least 1.`)
+  return limit
+}
+
+const MAX_REPORTED = 10
+
+/** Reads a catalogue. */
+export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
+  return parseTools(await readText(path), path, terminal.report)
+}
+
+/** Parses a catalogue. Throws if no line is a tool. */
+function parseTools(text: string, path: string, notify: (message: string) => void): Tool[] {
+  const seen = new Set<string>()
+  return parseLines(text, path, notify, (value) => {
+    const tool = value as Tool
+    if (typeof tool.name !== 'string' || tool.name === '') return 'a tool needs a "name"'
+    if (tool.description !== undefined && typeof tool.description !== 'string')
+      return '"description" must be text'
+    if (tool.server !== undefined && typeof tool.server !== 'string') return '"server" must be text'
+    const key = JSON.stringify([tool.server, tool.name])
+    if (seen.has(key)) return `"${tool.name}" occurs twice`
+    seen.add(key)
+    return tool
+  })
+}
+
+/** Writes the servers' tools in the format of `readTools`. */
+export function catalogueOf(statuses: readonly ServerStatus[]): string {
+  return toolsOf(statuses)
+    .map((tool) => `${JSON.stringify(tool)}\n`)
+    .join('')
+}
+
+/** Returns the servers' tools as those of a catalogue. */
+function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
+  return statuses.flatMap(({ config, tools }) =>
+    tools.map((listed) => {
+      const { name, server, description, inputSchema, searchHint } = toShelvedTool(listed, config)
+      return { name, server, description, input_schema: inputSchema, searchHint } as Tool
+    }),
+  )
+}
+
+/** Reads queries with their expected tools. */
+export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {
+  return parseLines(await readText(path), path, terminal.report, (value, line) => {
+    const query = value as EvaluationQuery
+    if (typeof query.query !== 'string') return 'a query needs a "query"'
+    if (!isNames(query.gold) || query.gold.length === 0) return '"gold" must be a list of tool names'
+    if (query.acceptable !== undefined && !isNames(query.acceptable))
+      return '"acceptable" must be a list of tool names'
+    return { ...query, id: `${path}:${line}` }
+  })
+}
+
+/** A hundred times the largest catalogue that we have seen. */
+const MAX_BYTES = 256_000_000
+
+async function readText(path: string): Promise<string> {
+  return readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof UnreadableFile) throw new CommandError(`${path} ${error.message}.`)
+    throw new CommandError(
+      `cannot read ${path} (${error.code ?? error.message}). Pass a file with one JSON object per line.`,
+    )
+  })
+}
+
+function parseLines<Item extends object>(
+  text: string,
+  path: string,
+  notify: (message: string) => void,
+  read: (value: object, line: number) => Item | string,
+): Item[] {
+  const items: Item[] = []
+  let broken = 0
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .entries()) {
+    if (line.trim() === '') continue
+    const item = parse(line, (value) => read(value, index + 1))
+    if (typeof item !== 'string') items.push(item)
+    else if (++broken <= MAX_REPORTED) notify(`${path}:${index + 1}: ${item}; the line is skipped.`)
+  }
+  if (broken > MAX_REPORTED) notify(`${path}: ${broken - MAX_REPORTED} more lines are invalid and skipped.`)
+  if (items.length === 0)
+    throw new CommandError(`${path} has no valid line; expected one JSON object per line, not a JSON list.`)
+  return items
+}
+
+function parse<Item>(line: string, read: (value: object) => Item | string): Item | string {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? read(value)
+      : 'it is not a JSON object'
+  } catch {
+    return 'it is not JSON'
+  }
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string')
+}
+
+/** How long to wait for the servers if the user passes no timeout. */
+export const MAX_WAIT_SECONDS = 60
+
+/**
+ * Starts the servers and lists their tools; reports those that fail or take longer than `timeout` milliseconds.
+ */
+export async function listServerTools(
+  named: readonly string[] | undefined,
+  timeout: number | undefined,
+  terminal: Terminal,
+): Promise<Tool[]> {
+  const notify = (message: string) => terminal.report(printable(message))
+  const wait = timeout ?? MAX_WAIT_SECONDS * 1000
+  const servers = await readServers(named, notify)
+  const host = createMcpHost({
+    shelf: createPureShelf({}),
+    servers: servers.map((server) => toStart(server, timeout)),
+    ...withStoredLogins(notify),
+    notify,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  try {
+    host.start()
+    const stop = reportWaiting(host, notify)
+    await host.settled({ timeoutMs: wait }).finally(stop)
+    const statuses = host.status()
+    for (const { name, state, reason } of statuses)
+      if (state !== 'connected' && state !== 'disabled')
+        notify(
+          `Not searched: ${name}: ${reason ?? `no answer within ${wait / 1000} s; --timeout gives it longer`}`,
+        )
+    const tools = toolsOf(statuses)
+    if (tools.length === 0)
+      throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
+    return tools
+  } finally {
+    await host.close()
+  }
+}
+
+async function readServers(
+  named: readonly string[] | undefined,
+  notify: (message: string) => void,
+): Promise<readonly ServerConfig[]> {
+  const files = named ?? userConfigFiles(thisMachine())
+  const { servers, problems } = await readConfig(files)
+  const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined
+  if (moved !== undefined) throw new CommandError(moved)
+  for (const { file, server, message } of problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (servers.length > 0) return servers
+  throw new CommandError(
+    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,
+  )
+}
+
+/** Milliseconds between two lines of output: a terminal's line is rewritten, elsewhere each is a line of its own. */
+const REWRITE_EVERY_MS = 250
+const PRINT_EVERY_MS = 10_000
+const REWRITE = '\u001b[1A\u001b[2K'
+
+/** Runs work that waits for the encoder, and shows the progress that it reports; `noun` is what the encoder reads. */
+export async function withEncoderProgress<Result>(
+  terminal: Terminal,
+  run: (report: EncoderProgress['report']) => Promise<Result>,
+  noun?: string,
+): Promise<Result> {
+  const { report, finish } = createEncoderProgress(terminal, () => performance.now(), noun)
+  try {
+    return await run(report)
+  } finally {
+    finish()
+  }
+}
+
+/** Shows progress. */
+type EncoderProgress = {
+  readonly report: (done: number, total: number) => void
+  /** Removes a line that is being rewritten. */
+  readonly finish: () => void
+}
+
+/**
+ * Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate.
+ */
+export function createEncoderProgress(
+  terminal: Terminal,
+  now: () => number,
+  noun = 'tools',
+): EncoderProgress {
+  const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
+  const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS
+  let first: { readonly at: number; readonly done: number } | undefined
+  let shownAt: number | undefined
+  return {
+    report(done, total) {
+      const at = now()
+      first ??= { at, done }
+      // The last line of a log says that everything was read.
+      const isLast = !canRewrite && done === total
+      if (shownAt !== undefined && at - shownAt < everyMs && !isLast) return
+      const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
+      const estimate = leftMs === undefined || done === total ? '' : `, ${timeLeft(leftMs)} left`
+      const line = `The encoder has read ${done} of ${total} ${noun}${estimate}.`
+      terminal.report(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
+      shownAt = at
+    },
+    finish() {
+      if (canRewrite && shownAt !== undefined) terminal.report(REWRITE)
+    },
+  }
+}
+
+function timeLeft(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000)
+  return seconds < 90 ? `about ${seconds} s` : `about ${Math.round(seconds / 60)} min`
+}

@@ -1,0 +1,455 @@
+// Answers a search call: waits for servers that still connect, searches, and tells what was found, what is missing and which
+// skills fit.
+// Implements S1, S8, S12, S13, S16, S17.
+
+import { capabilityOf } from '../gate/capabilities.ts'
+import { isConnecting, wireInUse } from '../gate/gate.ts'
+import { refuse, searchNote, textResult } from '../history/notes.ts'
+import { splitName } from '../lib/names.ts'
+import { aboutChanges, oneLine } from '../lib/text.ts'
+import type { Settings, Timer } from '../options.ts'
+import { keepFound } from '../request/request.ts'
+import type { Conversation, Host, State } from '../state.ts'
+import { charactersFor } from '../tokens.ts'
+import { compactDefinition } from '../tools/compact.ts'
+import { fitTools } from '../tools/fit.ts'
+import { partitionTools } from '../tools/policy.ts'
+import type { Trace, TraceListener } from '../trace.ts'
+import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from '../types.ts'
+import { makeWire, selectIt, type Wire } from '../wire/wire.ts'
+import {
+  byExactName,
+  cleanQuery,
+  find,
+  fold,
+  isTooLong,
+  MAX_QUERY_LENGTH,
+  type QueryResult,
+  searchText,
+  selectedNames,
+  UNSPACED,
+} from './query.ts'
+
+/** A host whose tools may change while a search waits. */
+type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
+
+/**
+ * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
+ * settled, at the latest after `pendingWaitMs`. A query that names a connecting server waits for that one.
+ */
+async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
+  const { settings } = live.host
+  const named = missingServers(live.host).filter((server) => namesServer(query, server))
+  let timer: Timer | undefined
+  let isOver = settings.timer === undefined
+  try {
+    while (true) {
+      const change = live.changed()
+      const { host } = live
+      const isEnough = isOver ? () => true : enoughFor(query, named, host)
+      if (isEnough) {
+        const found = await find(query, limit, partitionOf(host), settings)
+        if (isEnough(found)) return found
+      }
+      if (live.host.pool !== host.pool) continue
+      timer ??= settings.timer!(settings.pendingWaitMs)
+      isOver = await Promise.race([timer.over.then(() => true), change.then(() => false)])
+    }
+  } finally {
+    timer?.cancel()
+  }
+}
+
+/** Returns the tools that a search can find. */
+function partitionOf({ pool, servers, settings }: Host): ToolPartition {
+  return partitionTools(pool, servers, settings.isHidden)
+}
+
+/** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */
+function enoughFor(
+  query: string,
+  named: readonly string[],
+  host: Host,
+): ((found: QueryResult) => boolean) | undefined {
+  if (!isConnecting(host.servers)) return () => true
+  const missing = missingServers(host)
+  if (named.some((server) => missing.includes(server))) return undefined
+  if (missing.length === 0 || isNamed(query, partitionOf(host))) return ({ tools }) => tools.length > 0
+  return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
+}
+
+/** Returns servers that are still connecting and whose tools are unknown, also from an earlier run. */
+function missingServers({ pool, servers }: Host): string[] {
+  const known = new Set(pool.tools.map(({ server }) => server))
+  return [...servers].flatMap(([name, { state }]) => (state === 'pending' && !known.has(name) ? [name] : []))
+}
+
+/** Whether the query contains the server's name as whole words: "GitHub issues" and `github__list` name `github`. */
+function namesServer(query: string, server: string): boolean {
+  const name = spaced(server)
+  return name.trim() !== '' && spaced(query).includes(name)
+}
+
+function spaced(text: string): string {
+  return ` ${fold(text)
+    .split(/[^\p{L}\p{M}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .join(' ')} `
+}
+
+/** Whether a tool's name is the query, or contains every word of it. */
+function isNamed(query: string, partition: ToolPartition): boolean {
+  const selected = selectedNames(query)
+  if (selected) return selected.every((name) => byExactName(name, partition) !== undefined)
+  if (byExactName(query, partition)) return true
+  const words = query
+    .split(/\s+/u)
+    .map((word) => word.replace(/^[+"'`(<[]+|["'`)>\],.;:!?]+$/g, ''))
+    .filter((word) => word !== '')
+  return words.length > 0 && partition.deferred.some((tool) => words.every((word) => hasInName(tool, word)))
+}
+
+function hasInName(tool: PoolTool, word: string): boolean {
+  const { parts, full } = searchText(tool)
+  const whole = full.split(/[\s_\-./]+/u)
+  const hasPart = (part: string) =>
+    parts.includes(part) || whole.includes(part) || (part.search(UNSPACED) >= 0 && full.includes(part))
+  return [fold(word).split(/[_\-./]+/u), splitName(word).map(fold)].some((spelling) =>
+    spelling.filter((part) => part !== '').every(hasPart),
+  )
+}
+
+/** Something that matches a search but is not a tool of the shelf, such as a skill. */
+export type RelatedItem = {
+  /** What it is, such as `skill`. */
+  readonly kind: string
+  /** The name by which the model refers to it. */
+  readonly name: string
+  /** What it is for; cut to one line in the answer. */
+  readonly description: string
+  /** What the model can do about it, such as `Read it with Skill.` */
+  readonly advice: string
+}
+
+/** Finds items other than tools that match a query: the option `related`. Best first; answers name the first three. */
+export type FindRelated = (
+  query: string,
+  tools: readonly PoolTool[],
+) => readonly RelatedItem[] | Promise<readonly RelatedItem[]>
+
+const MAX_NAMED = 3
+const MAX_NAME_LENGTH = 80
+const MAX_DESCRIPTION_LENGTH = 160
+const MAX_ADVICE_LENGTH = 300
+
+/** Calls the option `related`, except for searches by exact names. Returns nothing if it fails. */
+async function findRelated(
+  related: FindRelated | undefined,
+  query: string,
+  tools: readonly PoolTool[],
+): Promise<readonly RelatedItem[]> {
+  if (!related || selectedNames(query)) return []
+  try {
+    return (await related(query, tools)).slice(0, MAX_NAMED)
+  } catch {
+    return []
+  }
+}
+
+/** Lists the items, one line each; their texts are untrusted and cut. */
+function aboutRelated(items: readonly RelatedItem[]): string {
+  const lines = items.map(({ kind, name, description, advice }) => {
+    const about = `${oneLine(kind, MAX_NAME_LENGTH)} ${oneLine(name, MAX_NAME_LENGTH)}: ${oneLine(description, MAX_DESCRIPTION_LENGTH)}`
+    return `- ${about} (${oneLine(advice, MAX_ADVICE_LENGTH)})`
+  })
+  return lines.length > 0 ? ['Beside your tools, these fit:', ...lines].join('\n') : ''
+}
+
+const MAX_RESULTS = 50
+const MAX_UNKNOWN = 10
+/** Maximum number of servers that an answer names per reason. */
+const MAX_SERVERS_NAMED = 20
+
+/**
+ * The function form of `shelf.answer`: returns the tool_result of a search; undefined for any other call.
+ *
+ * @example
+ * // No server connects later, so nothing ever changes.
+ * const live = { host, changed: () => new Promise<void>(() => {}) }
+ * const result = await answerSearch(live, conversation, call)
+ * if (result) messages.push({ role: 'user', content: [result] })
+ */
+export async function answerSearch(
+  live: LiveHost,
+  conversation: Conversation,
+  call: ToolUse,
+): Promise<ToolResult | undefined> {
+  if (call.name !== live.host.settings.searchTool) return undefined
+  const wire = searchWire(live.host, conversation.state)
+  if (!wire)
+    return textResult(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
+  const { memory } = conversation
+  const { trace = live.host.settings.trace } = conversation
+  const isCompact = !wire.callsByName
+  const outcome = await searchTools(live, call.input, { missed: memory.missed, trace, isCompact })
+  const { tools, remark, missed, isRefused, definitions } = outcome
+  if (isRefused) return refuse(call, remark)
+  memory.missed = missed
+  if (tools.length === 0) return textResult(call, remark)
+  const { state } = conversation
+  conversation.state = { ...state, kept: keepFound(state.kept, tools) }
+  trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
+  return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined, definitions)
+}
+
+/** What a search found. */
+export type SearchOutcome = {
+  /** The query as it was searched; empty if the input has none. */
+  readonly query: string
+  /** The tools whose definitions fit into `answerTokens`: these are loaded. */
+  readonly tools: readonly PoolTool[]
+  /** The definitions of `tools`: as JSON, or compact if that was asked for and the search gave no names. */
+  readonly definitions: readonly string[]
+  /** Tools that the remark only describes, because their definitions do not fit (S17). */
+  readonly shortened: readonly PoolTool[]
+  /** Other items that match, found by the option `related`. */
+  readonly related: readonly RelatedItem[]
+  /** How many more tools matched. */
+  readonly left: number
+  /** What else the model should know: why nothing was found, what was left out, what was not searched (S8, S13). */
+  readonly remark: string
+  /** The servers that were not searched. */
+  readonly unsearched: readonly UnsearchedServer[]
+  /** Those of them that are still connecting. */
+  readonly missed: readonly string[]
+  /** The input contains no query. */
+  readonly isRefused: boolean
+}
+
+/** A server whose tools were not searched; its state says why. */
+export type UnsearchedServer = ServerDetails & { readonly name: string }
+
+/** What the model knows from earlier searches. */
+export type SearchOptions = {
+  /** Whether the model already knows why this server cannot be searched; then an answer with tools only names it. */
+  readonly wasReported?: (server: UnsearchedServer) => boolean
+  /** The `missed` of the last search: the answer says which of these servers are searched now. */
+  readonly missed?: readonly string[]
+  /** The answer shows definitions as text: compact ones, unless the search names its tools. Default: false. */
+  readonly isCompact?: boolean
+  /** Receives the event of this search in place of the option `trace`. */
+  readonly trace?: TraceListener | undefined
+}
+
+/**
+ * The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing.
+ *
+ * @example
+ * const live = { host, changed: () => new Promise<void>(() => {}) }
+ * const { tools, remark } = await searchTools(live, { query: 'create github issue' })
+ */
+export async function searchTools(
+  live: LiveHost,
+  input: unknown,
+  {
+    wasReported = () => false,
+    missed = [],
+    isCompact = false,
+    trace = live.host.settings.trace,
+  }: SearchOptions = {},
+): Promise<SearchOutcome> {
+  const { settings } = live.host
+  const { typed, query, limit } = readInput(input, settings)
+  if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
+  const found = await findWhenReady(query, limit, live)
+  const allowed = await allow(found.tools, query, settings)
+  const unsearched = unsearchedIn(live.host)
+  trace?.(searchEvent(live.host, query, { found, allowed, unsearched }))
+  const remarks = [
+    ...(found.tools.length === 0 ? [nothing(query, partitionOf(live.host))] : []),
+    ...aboutNames(found),
+    ...aboutRest(found, allowed),
+    ...aboutUnread(found),
+    ...aboutMissed(missed, unsearched),
+    ...aboutServers(unsearched, allowed.length > 0 ? wasReported : () => false),
+    ...[aboutChanges([...live.host.servers].map(([name, { changes }]) => ({ name, changes }))) || []].flat(),
+  ]
+  if (isTooLong(typed))
+    remarks.push(`Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`)
+  const related = await findRelated(settings.related, query, partitionOf(live.host).deferred)
+  const remark = [remarks.join(' '), aboutRelated(related)].filter((part) => part !== '').join('\n')
+  const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
+  const isShort = isCompact && !BY_NAME.has(found.ranker)
+  const textOf = ({ definition, json }: PoolTool) => (isShort && compactDefinition(definition)) || json
+  const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'), textOf)
+  const pending = unsearched.filter(({ state }) => state === 'pending')
+  return {
+    query,
+    tools: whole,
+    definitions: whole.map(textOf),
+    shortened,
+    related,
+    left: found.matched - found.tools.length + shortened.length,
+    remark: [remark, text].filter((part) => part !== '').join('\n'),
+    unsearched,
+    missed: pending.map(({ name }) => name),
+    isRefused: false,
+  }
+}
+
+/** Builds the event of a search. */
+function searchEvent(
+  host: Host,
+  query: string,
+  parts: {
+    readonly found: QueryResult
+    readonly allowed: readonly PoolTool[]
+    readonly unsearched: readonly UnsearchedServer[]
+  },
+): Trace {
+  const { found, allowed, unsearched } = parts
+  const { matched, scores, ranker } = found
+  return {
+    type: 'searched',
+    query,
+    matched,
+    ranker,
+    searchable: partitionOf(host).deferred.length,
+    refused: found.tools.length - allowed.length,
+    unsearched: unsearched.slice(0, MAX_SERVERS_NAMED).map(({ name }) => name),
+    found: allowed.map(({ name }) => name),
+    scores: allowed.map((tool) => scores?.get(tool) ?? null),
+  }
+}
+
+/** Characters that wires add in front of the definitions and of the remark. */
+const AROUND_DEFINITIONS = 200
+
+/** Searches that name their tools, and so get whole definitions. */
+const BY_NAME = new Set(['select', 'name'])
+
+const NOTHING = {
+  query: '',
+  tools: [],
+  definitions: [],
+  shortened: [],
+  related: [],
+  left: 0,
+  unsearched: [],
+} as const
+
+/** Returns the wire by which the model could search in the last request; undefined if it could not. */
+export function searchWire(host: Host, state: State): Wire | undefined {
+  const { settings } = host
+  const name = wireInUse(host, state)
+  return (
+    name &&
+    makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
+  )
+}
+
+function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
+  const { query, max_results: maxResults } = (input ?? {}) as { query?: unknown; max_results?: unknown }
+  const typed = typeof query === 'string' || typeof query === 'number' ? String(query) : ''
+  const text = cleanQuery(typed)
+  const isEmpty = !/[^+\s]/.test(text) || /^select:[\s,]*$/i.test(text)
+  const asked =
+    typeof maxResults === 'number' || typeof maxResults === 'string'
+      ? Number(maxResults)
+      : settings.maxResults
+  const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
+  const limit = Math.min(MAX_RESULTS, Math.max(1, wanted))
+  return { typed, query: isEmpty ? '' : text, limit }
+}
+
+function emptyQuery({ searchTool }: Settings): string {
+  return `The query is empty. Call ${searchTool} with words for the service, the action and the object, such as {"query": "slack send message"}, or with exact names, such as {"query": "select:NAME"}.`
+}
+
+async function allow(tools: readonly PoolTool[], query: string, settings: Settings): Promise<PoolTool[]> {
+  const { allowLoad } = settings
+  if (!allowLoad) return [...tools]
+  const verdicts = await Promise.all(
+    tools.map(async ({ tool }) => {
+      try {
+        return (await allowLoad(tool, query)) !== false
+      } catch {
+        return false
+      }
+    }),
+  )
+  return tools.filter((_, index) => verdicts[index])
+}
+
+function nothing(query: string, { deferred }: ToolPartition): string {
+  return `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`
+}
+
+function aboutNames({ unknown }: QueryResult): string[] {
+  const lines = unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
+    const asked = `There is no tool named "${oneLine(name, 100)}".`
+    return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
+  })
+  const rest = unknown.length - lines.length
+  return rest > 0 ? [...lines, `${rest} more of the names do not exist.`] : lines
+}
+
+function aboutUnread({ unread = 0 }: QueryResult): string[] {
+  return unread > 0
+    ? [`${unread} tools were not searched, because they are still being read; try again shortly.`]
+    : []
+}
+
+function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
+  const held = found.tools.length - allowed.length
+  const left = found.matched - found.tools.length
+  return [
+    ...(held > 0 ? [`${held} found but kept back by the host's rules.`] : []),
+    ...(left > 0
+      ? [`${left} more matched and are not loaded; use more specific words or a larger max_results.`]
+      : []),
+  ]
+}
+
+/** Returns the servers without any tool in the pool; one whose last good list is there was searched. */
+function unsearchedIn(host: Host): UnsearchedServer[] {
+  const searched = new Set(partitionOf(host).pool.tools.map(({ server }) => server))
+  return [...host.servers].flatMap(([name, server]) =>
+    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
+  )
+}
+
+/** Corrects the last answer: names the servers that it missed and that are searched now. */
+function aboutMissed(missed: readonly string[], unsearched: readonly UnsearchedServer[]): string[] {
+  const isUnsearched = (server: string) => unsearched.some(({ name }) => name === server)
+  const names = missed.filter((server) => !isUnsearched(server)).map((server) => oneLine(server, 60))
+  return names.length > 0 ? [`Connected since your last search and searched now: ${names.join(', ')}.`] : []
+}
+
+/** Names the servers that were not searched, with the reason unless the model knows it. */
+function aboutServers(
+  unsearched: readonly UnsearchedServer[],
+  wasReported: (server: UnsearchedServer) => boolean,
+): string[] {
+  const known = unsearched.filter(wasReported)
+  const news = unsearched.filter((server) => !known.includes(server))
+  const namesOf = (servers: readonly UnsearchedServer[], why: (server: ServerDetails) => string = () => '') =>
+    [
+      ...servers.slice(0, MAX_SERVERS_NAMED).map((server) => oneLine(server.name, 60) + why(server)),
+      ...(servers.length > MAX_SERVERS_NAMED ? [`${servers.length - MAX_SERVERS_NAMED} more`] : []),
+    ].join(', ')
+  const named = (state: ServerDetails['state'], why?: (server: ServerDetails) => string) =>
+    namesOf(
+      news.filter((server) => server.state === state),
+      why,
+    )
+  const waiting = named('pending')
+  const failed = named('failed', ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
+  const disabled = named('disabled')
+  return [
+    ...(waiting ? [`Not searched, still connecting: ${waiting}; try again shortly.`] : []),
+    ...(failed ? [`Not searched, failed to connect: ${failed}.`] : []),
+    ...(disabled ? [`Not searched, disabled: ${disabled}.`] : []),
+    ...(known.length > 0 ? [`Still not searched, as told before: ${namesOf(known)}.`] : []),
+  ]
+}

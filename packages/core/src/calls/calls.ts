@@ -1,0 +1,620 @@
+// Checks and runs calls of the model, alone and in batches; cleans their results, puts long ones on the shelf, and reports
+// each as an event.
+// Implements H3, L1, N5, Q8, V1, V2, V3, V4.
+
+import { silencePromise } from '../attempt.ts'
+import { isConnecting } from '../gate/gate.ts'
+import { isBlock, messageBlocks, refuse, textBlock, textResult } from '../history/notes.ts'
+import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from '../lib/json.ts'
+import { closestNames, misnamesArguments } from '../lib/names.ts'
+import { errorMessage, oneLine } from '../lib/text.ts'
+import type { Settings } from '../options.ts'
+import { checkResultItem } from '../oracle/checks/content.ts'
+import { imageTypeOf } from '../oracle/checks/media.ts'
+import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/results.ts'
+import type { Conversation, Host, State } from '../state.ts'
+import { withOwnNames } from '../tools/definition.ts'
+import { partitionTools } from '../tools/policy.ts'
+import type { Trace, TraceListener } from '../trace.ts'
+import type {
+  Block,
+  InputProblem,
+  MessageLike,
+  Pool,
+  PoolTool,
+  Servers,
+  TextBlock,
+  ToolPartition,
+  ToolResult,
+  ToolUse,
+  Validate,
+} from '../types.ts'
+import type { Wire } from '../wire/wire.ts'
+import { searchWire } from './answer.ts'
+
+/** The call that an event is about. */
+export type CallSubject = {
+  readonly id: string
+  readonly name: string
+  readonly server?: string | undefined
+  /** Why it was refused, if the user's rights or limits are the reason. */
+  readonly reason?: 'rights' | 'limit' | undefined
+}
+
+/** How a call ended. */
+export type CallOutcome = Extract<Trace, { type: 'result' }>['outcome']
+
+/** Builds the event of a call that has ended with this content. */
+export function resultEvent(
+  subject: CallSubject,
+  outcome: CallOutcome,
+  content: unknown,
+  milliseconds?: number,
+): Trace {
+  const { id, name, server, reason } = subject
+  return {
+    type: 'result',
+    id,
+    name,
+    server,
+    outcome,
+    reason,
+    size: jsonLength(content),
+    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000,
+    content,
+  }
+}
+
+/** A call as the host runs it: unwrapped from CallTool, with the tool's own name at its server. */
+export type ResolvedCall = {
+  /** The name on the shelf, such as `mcp__github__create_issue`. */
+  readonly name: string
+  /** The arguments, under the server's own names. */
+  readonly input: unknown
+  /** The tool's MCP server; undefined for a tool of the host. */
+  readonly server: string | undefined
+  /** The tool's own name at its server. */
+  readonly original: string
+}
+
+/** Returns what the host must run for a call. */
+export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): ResolvedCall {
+  const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
+  const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
+  const entry = pool.byName.get(name)
+  const sent = inner ? (inner.arguments ?? {}) : call.input
+  const input = withOwnNames(sent, entry?.names)
+  return { name, input, server: entry?.server, original: entry?.original ?? name }
+}
+
+/**
+ * The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one.
+ *
+ * @example
+ * const { loaded } = foldHistory(messages, 'ToolSearch')
+ * const result = checkCall(host, conversation, call, loaded) ?? (await runTool(call))
+ */
+export function checkCall(
+  host: Host,
+  conversation: Conversation,
+  call: ToolUse,
+  loaded: ReadonlySet<string>,
+): ToolResult | undefined {
+  const { settings, pool, servers } = host
+  if (call.name === settings.searchTool) return undefined
+  if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
+  const partition = partitionTools(pool, servers, settings.isHidden)
+  const { name, input } = resolveCall(call, partition.pool, settings)
+  const entry = partition.pool.byName.get(name)
+  const wire = searchWire(host, conversation.state)
+  if (!entry) return refuse(call, unknownTool(name, partition, servers, conversation.state, wire))
+  const isUnseen = !loaded.has(name) && !wasShown(conversation.state, name, partition)
+  const remedy =
+    isUnseen && wire
+      ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
+      : ''
+  const fault = inputFault(entry, input, settings.validate)
+  if (fault !== undefined) return refuse(call, fault + (remedy || wholeAgain(entry, partition, wire)))
+  if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
+  return undefined
+}
+
+const MAX_DEFINITION_LENGTH = 10_000
+
+/** Returns whether the last request carried the tool's definition; before the first one, whether it will. */
+function wasShown({ search, shown }: State, name: string, { deferredNames }: ToolPartition): boolean {
+  return search === undefined ? !deferredNames.has(name) : (shown?.includes(name) ?? true)
+}
+
+/** Returns the whole definition of a tool of which the model may have seen only the compact form. */
+function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
+  if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
+  return json.length <= MAX_DEFINITION_LENGTH
+    ? `\nIts whole definition: ${json}`
+    : `\n${wire.howToLoad(name)} for its whole definition, then call it again.`
+}
+
+function isWrapped(input: unknown): boolean {
+  const call = fieldsOf(input)
+  return typeof call.name === 'string' && !misnamesArguments(call)
+}
+
+function wrapFirst({ callTool }: Settings): string {
+  return `${callTool} takes {"name": "<full name of the tool>", "arguments": {…}}; the arguments are what the tool's definition describes.`
+}
+
+type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
+
+/** Suggests the closest names (V4). */
+function unknownTool(
+  name: string,
+  { pool }: ToolPartition,
+  servers: Servers,
+  { kept }: State,
+  wire?: Wire,
+): string {
+  if (kept.some(({ definition }) => definition.name === name)) {
+    return `"${name}" is no longer available: it was removed. Do the task another way.`
+  }
+  const near = closestNames(name, pool.byName)
+  const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
+  const search = wire ? ` Search for it with ${wire.searchName}.` : ''
+  const waiting = isConnecting(servers) ? ' Some servers are still connecting.' : ''
+  return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
+}
+
+/**
+ * Explains what is wrong with the input of a resolved call; undefined if it is valid. Validates against the server's own
+ * schema (V1), because the one that the model got may accept more.
+ */
+function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
+  const problems = problemsOf(entry, input, validate)
+  return problems.length > 0 ? describe(entry, problems, input) : undefined
+}
+
+function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly InputProblem[] {
+  const schema = tool.input_schema ?? tool.inputSchema
+  if (typeof schema !== 'object') return []
+  try {
+    const problems = validate(schema, input ?? {})
+    return silencePromise(problems) ? [] : problems
+  } catch {
+    return []
+  }
+}
+
+function describe({ name, names }: PoolTool, problems: readonly InputProblem[], input: unknown): string {
+  const lines = problems.map((problem) => {
+    const place = problem.path === '' ? 'the input' : sentPath(problem.path, names)
+    const explained = explainString(problem, input)
+    return explained ? `- ${place} ${explained}` : `- ${place}: ${problem.message}`
+  })
+  return [`The input of "${name}" does not fit its schema:`, ...lines].join('\n')
+}
+
+/** Translates a path to the argument names that the model was sent. */
+function sentPath(path: string, names: PoolTool['names']): string {
+  const changed = [...(names ?? [])].find(([, own]) => path === own || path.startsWith(`${own}.`))
+  return changed ? changed[0] + path.slice(changed[1].length) : path
+}
+
+const spoken: { readonly [type: string]: string } = {
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a JSON list',
+  object: 'a JSON object',
+}
+
+/** Explains a string in place of a number, a boolean or JSON, which models write that never saw the schema (V3). */
+function explainString({ path, expected }: InputProblem, input: unknown): string | undefined {
+  const value = valueAt(input, path)
+  const wanted = expected?.find((type) => Object.hasOwn(spoken, type))
+  if (typeof value !== 'string' || wanted === undefined) return undefined
+  return `must be ${spoken[wanted]}, not the string ${JSON.stringify(value.slice(0, 40))}: write it without quotes`
+}
+
+function valueAt(input: unknown, path: string): unknown {
+  if (path === '') return input
+  return path.split('.').reduce<unknown>((value, key) => {
+    const isHolder = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    return isHolder ? (value as Record<string, unknown>)[key] : undefined
+  }, input)
+}
+
+/** Text, content blocks as the API or an MCP server writes them, or an MCP server's whole answer. */
+export type Content =
+  | string
+  | readonly object[]
+  | { readonly content: readonly object[]; readonly isError?: boolean }
+
+/** Removes references: the API expands every one, so a reference in a tool's output would load a tool (L1). */
+export function toolResult(
+  call: ToolUse,
+  output: Content,
+  options: { readonly isError?: boolean } = {},
+): ToolResult {
+  const answer: Block = isBlock(output) && !Array.isArray(output) ? output : { content: output }
+  const isError = options.isError ?? isErrorAnswer(answer)
+  const content = messageBlocks({ content: contentOf(answer) })
+    .map(withoutReferences)
+    .filter((block) => block !== undefined)
+    .flatMap(converted)
+    .flatMap((block) => (isError && block.type !== 'text' ? said(besideError(block)) : [block]))
+  const base = (text: string) => (isError ? refuse(call, text) : textResult(call, text))
+  return content.length === 0
+    ? base('The tool returned nothing.')
+    : { ...base(''), content: content as TextBlock[] }
+}
+
+/** An MCP server's answer has `isError`, a tool_result `is_error`. */
+function isErrorAnswer({ type, isError, is_error }: Block): boolean {
+  return isError === true || (type === 'tool_result' && is_error === true)
+}
+
+/** Returns the content of an answer; if it has none, its structured content, or else the answer itself as JSON. */
+function contentOf(answer: Block): unknown {
+  const { content, structuredContent } = answer
+  const isEmpty = content === undefined || (Array.isArray(content) && content.length === 0)
+  if (isEmpty && structuredContent !== undefined)
+    return [{ type: 'text', text: jsonOrRemark(stripped(structuredContent, MAX_DEPTH)) }]
+  if (!('content' in answer)) return [answer]
+  return typeof content === 'object' || content === undefined ? content : String(content)
+}
+
+/** Converts a block for a result; a block that the API would refuse becomes text. */
+function converted(block: Block): Block[] {
+  const { type, text, data, resource, uri } = block
+  if (type === 'text') return said(text)
+  if (type === 'image') return image(block, typeof data === 'string' ? mcpSource(block) : block.source)
+  if (type === 'resource' && isBlock(resource)) {
+    return said(typeof resource.text === 'string' ? resource.text : `A resource: ${String(resource.uri)}`)
+  }
+  if (type === 'resource_link') return said(`A resource: ${String(uri)}`)
+  if (type === 'audio') return said('An audio clip that cannot be shown here.')
+  return checkResultItem(block, '') ? said(jsonOrRemark(block)) : [block]
+}
+
+/** Converts an MCP server's image; some servers send a data URL, some name the wrong type. */
+function mcpSource({ data, mimeType }: Block): Block {
+  const url = /^data:([^;,]*);base64,/.exec(String(data).slice(0, 100))
+  const base64 = String(data).slice(url?.[0].length ?? 0)
+  return { type: 'base64', media_type: imageTypeOf(base64) ?? url?.[1] ?? mimeType, data: base64 }
+}
+
+function image(block: Block, source: unknown): Block[] {
+  const shown = { type: 'image', source }
+  if (!checkResultItem(shown, '')) return [shown]
+  const type = block.mimeType ?? (isBlock(source) ? source.media_type : undefined)
+  return said(`An image of type ${String(type)} that cannot be shown here.`)
+}
+
+/** Replaces a block in an error result, where the API accepts only text. */
+function besideError({ type }: Block): string {
+  return `The error came with a block of type "${String(type)}", which cannot be shown beside it.`
+}
+
+function said(text: unknown): Block[] {
+  return text === '' ? [] : [textBlock(String(text).toWellFormed())]
+}
+
+/** Block types that only the host and the API may write. */
+const HOST_TYPES: ReadonlySet<unknown> = new Set([
+  ...['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result'],
+])
+const MAX_DEPTH = 64
+
+/** Removes references and breakpoints at any depth; returns undefined for a reference, or if nested too deeply. */
+function withoutReferences(block: Block): Block | undefined {
+  return stripped(block, MAX_DEPTH) as Block | undefined
+}
+
+function stripped(value: unknown, depth: number): unknown {
+  if (!isBlock(value) || !isPlain(value)) return value
+  if (depth === 0 || HOST_TYPES.has(value.type)) return undefined
+  const inner = (one: unknown) => stripped(one, depth - 1)
+  if (Array.isArray(value)) return value.map(inner).filter((item) => item !== undefined)
+  const entries = Object.entries(value)
+    .filter(([name]) => name !== 'cache_control')
+    .map(([name, one]) => [name, inner(one)] as const)
+  return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
+}
+
+/** Whether a value may come from JSON; instances of classes are the host's own objects. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Array.isArray(value)
+}
+
+function jsonOrRemark(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return 'Something that cannot be written as text.'
+  }
+}
+
+/** The function form of `shelf.shelve`: returns the result as it is, or the replacement of a long one. */
+export async function shelveResult(
+  host: Host,
+  conversation: Conversation,
+  call: ToolUse,
+  result: ToolResult,
+): Promise<ToolResult> {
+  const { results, notify, trace = undefined } = host.settings
+  if (!results || result.is_error === true || call.name === READ_TOOL) return result
+  const { name, server } = resolveCall(call, host.pool, host.settings)
+  const budget =
+    host.pool.byName.get(name)?.tool.resultBudget ??
+    host.servers.get(server ?? '')?.resultBudget ??
+    results.budget
+  const blocks = result.content as readonly Block[]
+  const text = blocks
+    .filter(isText)
+    .map(({ text }) => text)
+    .join('\n')
+  if (budget <= 0 || text.length <= budget) return result
+  try {
+    const owner = ownerIn(conversation, results.newOwner)
+    const { note, preview, handle, kind } = await shelveText(results, { owner, text, budget })
+    record(conversation, { handle, tool: name, kind, size: text.length })
+    const sizes = { kind, size: text.length, shown: note.length + preview.length }
+    ;(conversation.trace ?? trace)?.({ type: 'shelved', id: call.id, name, server, ...sizes })
+    const others = blocks.filter((block) => !isText(block))
+    return { ...result, content: [textBlock(note), textBlock(preview), ...others] as TextBlock[] }
+  } catch (error) {
+    notify(`a result of "${name}" could not be put on the shelf and is sent whole: ${errorMessage(error)}`)
+    return result
+  }
+}
+
+/** Answers a call of the reading tool; returns undefined for any other call, or if results are not stored. */
+export async function answerRead(
+  { settings: { results, pause } }: Host,
+  { state }: Conversation,
+  call: ToolUse,
+): Promise<ToolResult | undefined> {
+  if (!results || call.name !== READ_TOOL) return undefined
+  const part = await readShelved(results, state.results?.owner, call.input, pause)
+  if ('problem' in part) return refuse(call, part.problem)
+  const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
+  return { type: 'tool_result', tool_use_id: call.id, content }
+}
+
+function isText(block: Block): block is Block & TextBlock {
+  return block.type === 'text' && typeof block.text === 'string'
+}
+
+/** Returns the owner of a conversation's results; creates it with the first one, so that others need no state. */
+function ownerIn(conversation: Conversation, newOwner: () => string): string {
+  const { state } = conversation
+  const results = state.results ?? { owner: newOwner(), shelved: [] }
+  conversation.state = { ...state, results }
+  return results.owner
+}
+
+/** How many results a conversation's state lists. */
+const MAX_NAMED = 50
+
+function record(conversation: Conversation, result: ShelvedResult): void {
+  const { results } = conversation.state
+  if (!results) return
+  const others = results.shelved.filter(({ handle }) => handle !== result.handle)
+  const shelved = [...others, result].slice(-MAX_NAMED)
+  conversation.state = { ...conversation.state, results: { ...results, shelved } }
+}
+
+/** The name of the tool that makes several calls. */
+export const BATCH_TOOL = 'CallTools'
+
+/** Most calls in one batch. */
+const MAX_CALLS = 25
+const CONCURRENT_CALLS = 8
+
+/** The definition, without the field names that differ between the API and MCP. */
+export const callToolsTool = {
+  name: BATCH_TOOL,
+  description: 'Makes several independent calls at once; each gets its own result or error, a line of JSON.',
+  schema: {
+    type: 'object',
+    properties: {
+      calls: {
+        type: 'array',
+        maxItems: MAX_CALLS,
+        items: {
+          type: 'object',
+          properties: {
+            name: { type: 'string' },
+            arguments: { type: 'object' },
+          },
+          required: ['name', 'arguments'],
+        },
+      },
+    },
+    required: ['calls'],
+  },
+} as const
+
+/** One call of a batch. */
+export type BatchCall = { readonly name: string; readonly input: Fields }
+
+/** Reads the input of CallTools; returns a text for the model that says what is wrong with it. */
+export function readBatch(input: unknown): readonly BatchCall[] | string {
+  const wanted = `${BATCH_TOOL} takes {"calls": [{"name": "<full name of the tool>", "arguments": {…}}, …]}`
+  const list = isFields(input) ? parsed(input.calls) : undefined
+  const calls = listOf(list).map(readCall)
+  if (calls.length === 0) return `${wanted}, with at least one call.`
+  if (calls.length > MAX_CALLS)
+    return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MAX_CALLS}.`
+  const wrong = calls.indexOf(undefined)
+  return wrong < 0
+    ? calls.filter((call) => call !== undefined)
+    : `Call ${wrong + 1} is not valid; no call was made. ${wanted}.`
+}
+
+function readCall(value: unknown): BatchCall | undefined {
+  if (!isFields(value) || typeof value.name !== 'string' || misnamesArguments(value)) return undefined
+  const input = parsed(value.arguments ?? {})
+  return isFields(input) ? { name: value.name, input } : undefined
+}
+
+/** Parses a value that a model wrote as a JSON string. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+/** How to run the calls of a batch. */
+type BatchSteps<Result> = {
+  /** Returns what a call may change; calls with different scopes do not wait for each other. */
+  readonly scopeOf: (call: BatchCall) => string
+  /** Returns whether the call is known to change nothing. */
+  readonly isReadOnly: (call: BatchCall) => boolean
+  /** Runs a call. Must not reject for a reason that concerns this call alone. */
+  readonly run: (call: BatchCall, index: number) => Promise<Result>
+}
+
+/**
+ * Runs the calls and returns their results in the same order. Within a scope, a call that may change something waits for
+ * all calls before it, and a call that only reads waits for the last change before it.
+ */
+export function runBatch<Result>(
+  calls: readonly BatchCall[],
+  { scopeOf, isReadOnly, run }: BatchSteps<Result>,
+): Promise<Result[]> {
+  const scopes = new Map<string, { lastChange: Promise<unknown>; reads: Promise<unknown>[] }>()
+  const withSlot = createQueue(CONCURRENT_CALLS)
+  const results = calls.map((call, index) => {
+    const name = scopeOf(call)
+    const scope = scopes.get(name) ?? { lastChange: Promise.resolve(), reads: [] }
+    scopes.set(name, scope)
+    const isRead = isReadOnly(call)
+    const before = isRead ? [scope.lastChange] : [scope.lastChange, ...scope.reads]
+    const result = Promise.allSettled(before).then(() => withSlot(() => run(call, index)))
+    if (isRead) scope.reads.push(result)
+    else {
+      scope.lastChange = result
+      scope.reads = []
+    }
+    return result
+  })
+  return Promise.all(results)
+}
+
+/** What a call of a batch returned; the blocks are those of the API or of MCP. */
+type BatchResult = {
+  readonly name: string
+  readonly content: readonly Fields[]
+  readonly structuredContent?: unknown
+  readonly isFailed: boolean
+}
+
+/** Blocks that no text can stand for. */
+const MEDIA: ReadonlySet<unknown> = new Set(['image', 'audio', 'document'])
+
+/**
+ * Returns one JSON object for each call, on a line of its own in a block of its own, so that no result can write what
+ * looks like another's; behind it the call's images, sounds and documents.
+ */
+export function batchContent(results: readonly BatchResult[]): Fields[] {
+  return results.flatMap(({ name, content, structuredContent, isFailed }, index) => {
+    const texts = content.filter(({ type }) => type === 'text').map(({ text }) => textOf(text))
+    const media = content.filter(({ type }) => MEDIA.has(type))
+    const others = content.filter((block) => block.type !== 'text' && !MEDIA.has(block.type))
+    const said = texts.join('\n')
+    const isJson = isJsonLine(said)
+    const text = toJson({
+      call: index + 1,
+      name,
+      ...(isFailed ? { failed: true } : {}),
+      ...(texts.length > 0 && !isJson ? { text: said } : {}),
+      ...(content.length === 0 && structuredContent !== undefined ? { json: structuredContent } : {}),
+      ...(others.length > 0 ? { content: others } : {}),
+      ...(media.length > 0 ? { media: `${media.length} in the next blocks` } : {}),
+    })
+    // JSON goes in as it was written: escaped it would take a quarter more tokens.
+    return [{ type: 'text', text: isJson ? `${text.slice(0, -1)},"json":${said}}` : text }, ...media]
+  })
+}
+
+function isJsonLine(text: string): boolean {
+  if (!/^[{[][^\r\n]*$/.test(text) || text.includes('\\ud')) return false
+  try {
+    return isFields(JSON.parse(text)) || Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
+
+/** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */
+export function createQueue(maxRunning: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
+  let free = maxRunning
+  const waiting: (() => void)[] = []
+  return async (task) => {
+    if (free > 0) free--
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await task()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free++
+    }
+  }
+}
+
+/**
+ * Runs a tool. Its return value becomes the result: text, content blocks, or the whole answer of an MCP server. If it
+ * throws, the error's message becomes an error result.
+ */
+export type Execute = (call: ResolvedCall) => Content | Promise<Content>
+
+/** Options of `shelf.run`. */
+export type RunOptions = {
+  /** The conversation up to this call, which determines the loaded tools. Default: the messages last prepared. */
+  readonly messages?: readonly MessageLike[]
+  /** Called only for a valid call of a tool that is on the shelf. */
+  readonly execute: Execute
+}
+
+/** The parts of a shelf that answer a call. */
+type CallSteps = {
+  answer(call: ToolUse): Promise<ToolResult | undefined>
+  check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
+  resolve(call: ToolUse): ResolvedCall
+  shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
+  readonly trace: TraceListener | undefined
+}
+
+/** Returns the result of any call. */
+export async function runCall(
+  steps: CallSteps,
+  call: ToolUse,
+  { messages, execute }: RunOptions,
+): Promise<ToolResult> {
+  const { trace } = steps
+  let subject: CallSubject | undefined
+  const ended = (result: ToolResult, outcome: CallOutcome) => {
+    trace?.(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, result.content))
+    return result
+  }
+  try {
+    const answered = await steps.answer(call)
+    if (answered) return answered
+    const refused = steps.check(call, messages)
+    if (refused) return ended(refused, 'refused')
+    const resolved = steps.resolve(call)
+    subject = { id: call.id, name: resolved.name, server: resolved.server }
+    trace?.({ type: 'call', ...subject, content: resolved.input })
+    const result = toolResult(call, await execute(resolved))
+    ended(result, result.is_error ? 'failed' : 'done')
+    return await steps.shelve(call, result)
+  } catch (error) {
+    const text = `The tool failed: ${errorMessage(error)}`
+    return ended(toolResult(call, text, { isError: true }), 'failed')
+  }
+}

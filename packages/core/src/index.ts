@@ -1,0 +1,88 @@
+// The package's main entry: core with a validator, a clock, the environment and a notifier.
+
+import type { Rank } from './calls/query.ts'
+import { ShelfError } from './errors.ts'
+import { type ResultOptions, resultSettings } from './node/results/stores.ts'
+import { turns } from './node/scheduler.ts'
+import { startTimer } from './node/timer.ts'
+import { type RankerName, rankers } from './rankers/rankers.ts'
+import { createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
+import { validateInput } from './validate.ts'
+
+export type { SearchOptions, SearchOutcome } from './calls/answer.ts'
+export type { Execute, ResolvedCall, RunOptions } from './calls/calls.ts'
+export type { Hit, Rank, Ranking } from './calls/query.ts'
+export type { CompactOptions } from './compact.ts'
+export { ShelfError } from './errors.ts'
+export { type Capabilities, defaultCapabilities } from './gate/capabilities.ts'
+export {
+  capabilitiesFromFile,
+  capabilitiesFromUrl,
+  keepCapabilitiesFresh,
+} from './node/capabilities/source.ts'
+export { createDiskResults, createMemoryResults } from './node/results/stores.ts'
+export { explainBreak } from './prefix.ts'
+export type { Prepared } from './prepare.ts'
+export { presentMessages } from './present.ts'
+export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
+export type { ResultStore } from './results/results.ts'
+export type { ForkOptions, Shelf } from './shelf.ts'
+export type { State } from './state.ts'
+export { estimateTokens } from './tokens.ts'
+export { mcpName } from './tools/names.ts'
+export { applyPolicy, codingAgentPolicy, type ToolPolicy } from './tools/policy.ts'
+export type { Trace, TraceListener } from './trace.ts'
+export type {
+  Decision,
+  History,
+  Message,
+  PoolTool,
+  RequestLike,
+  ServerDetails,
+  Tool,
+  ToolResult,
+  ToolSearchMode,
+  ToolUse,
+  WireName,
+} from './types.ts'
+export { validateInput } from './validate.ts'
+
+/** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
+export type ShelfOptions = Omit<PureShelfOptions, 'rank' | 'results'> & {
+  /** Orders tools by how well they fit a search: the name of a ranker, or a function. Default: `'hybrid'`. */
+  readonly rank?: Rank | RankerName
+  /** Keeps long results out of the context; `true` keeps them in memory, above 25,000 characters. Default: off. */
+  readonly results?: ResultOptions | boolean
+}
+
+/**
+ * Creates a shelf: keeps tools out of the model's context until it searches for them.
+ *
+ * @example
+ * const shelf = createShelf({ tools, contextWindow: 200_000 })
+ * const prepared = await shelf.prepare({ model, max_tokens: 1024, messages })
+ * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
+ * messages = [...prepared.history, { role: 'assistant', content: reply.content }]
+ * // for each call of the reply:
+ * const result = await shelf.run(call, { messages, execute: ({ name, input }) => myTools[name](input) })
+ */
+export function createShelf(options: ShelfOptions = {}): Shelf {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  const { rank = 'hybrid', results = false } = options
+  return createPureShelf({
+    validate: validateInput,
+    timer: startTimer,
+    pause: turns.pause,
+    environment: process.env,
+    notify: (message) => console.warn(`toolshelf: ${message}`),
+    ...given,
+    rank: typeof rank === 'string' ? rankerNamed(rank) : rank,
+    results: results === false ? undefined : resultSettings(results === true ? {} : results),
+  })
+}
+
+function rankerNamed(name: string): Rank {
+  if (Object.hasOwn(rankers, name)) return rankers[name as RankerName]
+  const known = Object.keys(rankers).join(', ')
+  throw new ShelfError('BAD_OPTION', `option "rank" is "${name}"; use one of ${known}, or a function.`, name)
+}

@@ -1,0 +1,187 @@
+// What our other packages use of the core, besides its public doors. It may change with every version.
+
+export type { FindRelated, RelatedItem, UnsearchedServer } from './calls/answer.ts'
+export {
+  BATCH_TOOL,
+  type BatchCall,
+  batchContent,
+  type CallOutcome,
+  type CallSubject,
+  type Content,
+  callToolsTool,
+  createQueue,
+  readBatch,
+  resultEvent,
+  runBatch,
+} from './calls/calls.ts'
+export { cleanQuery } from './calls/query.ts'
+export {
+  addFigures,
+  type BilledTokens,
+  billedTokens,
+  countedTokens,
+  dollars,
+  type Figures,
+  figuresOf,
+  type MeasuredRequest,
+  noFigures,
+  type Price,
+  type PriceTable,
+  priceOf,
+  priceOfPrompt,
+  prices,
+  readPrices,
+  type Sampling,
+  withoutToolSearch,
+} from './figures/figures.ts'
+export { capabilityOf, isKnownHost, searchBetas } from './gate/capabilities.ts'
+export { reachesShare } from './gate/gate.ts'
+export { availableList } from './history/announce.ts'
+export { isAnnouncement, isOurText, reminder, searchNote, TOOL_LOADED, withRemark } from './history/notes.ts'
+export { type DiffLine, type FileChange, fileChange } from './lib/diff.ts'
+export {
+  type Fields,
+  fieldsOf,
+  isContainer,
+  isFields,
+  isShallow,
+  listOf,
+  omitFields,
+  parseBetas,
+  textOf,
+  toJson,
+  walkJson,
+  wellFormed,
+  wellFormedJson,
+  withoutCacheControl,
+} from './lib/json.ts'
+export {
+  CALL_THESE,
+  CALL_TOOL,
+  callToolInput,
+  closestNames,
+  editDistance,
+  fullName,
+  MAX_SLUG_LENGTH,
+  MCP_PREFIX,
+  matchesAny,
+  matchesServer,
+  matchesTool,
+  misnamesArguments,
+  readServerPattern,
+  readToolPattern,
+  SEARCH_TOOL,
+  slugOf,
+  splitName,
+  splitToolName,
+  type ToolPattern,
+} from './lib/names.ts'
+export { bindMethods, dropOldest, type Environment, hash, oncePerFrozen } from './lib/objects.ts'
+export {
+  aboutChanges,
+  cleanText,
+  cut,
+  errorMessage,
+  literalRanges,
+  oneLine,
+  quote,
+  readableText,
+  replaceLiterals,
+  spellOutInvisible,
+  unsafeKinds,
+} from './lib/text.ts'
+export {
+  createMetricRegistry,
+  type MetricRegistry,
+  requestSeries,
+  type SeriesTable,
+  storeSeries,
+} from './metrics.ts'
+export { type Pause, resolveOptions, type Timer } from './options.ts'
+export { withoutUnknown } from './oracle/known.ts'
+export { extendsPrefix } from './oracle/prefix.ts'
+export { changeIn, isChange, isReference, mayChangeView, referencesIn } from './oracle/references.ts'
+export { countTokens, renderRequest, visibleTools } from './oracle/render.ts'
+export { hasCacheMarks, readingOf } from './oracle/size.ts'
+export { signThinking, THINKING_BINDING } from './oracle/thinking.ts'
+export { entryOf, isDeferred, kindOf, nameOf } from './oracle/tool-entries.ts'
+export { blocksOf, isDirective, pathOf } from './oracle/turns.ts'
+export { validateRequest } from './oracle/validate.ts'
+export {
+  type PromptSegment,
+  type RequestWalk,
+  type RevealedTool,
+  type WalkStep,
+  walkRequest,
+} from './oracle/walk.ts'
+export { type CallKind, describeReads, describeSearches } from './present.ts'
+export {
+  type BlockInMaking,
+  blockEvents,
+  createCollector,
+  eventsOf,
+  finishBlock,
+  grow,
+  inputOf,
+  type StreamEvent,
+} from './reply.ts'
+export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
+export {
+  idIn,
+  pageSizeFor,
+  READ_TOOL,
+  readPart,
+  readResultTool,
+  readShelved,
+  replacementFor,
+  type ShelvedResult,
+  shelveText,
+  unknownHandle,
+} from './results/results.ts'
+export {
+  type Evaluation,
+  type EvaluationQuery,
+  evaluate,
+  interval,
+  METRICS,
+  poolTools,
+  type Quality,
+} from './search/evaluate.ts'
+export type { Translation } from './search/languages/translate.ts'
+export { createRelatedSearch, type RelatedEntry } from './search/related.ts'
+export { searchFields } from './search/words/query-words.ts'
+export { FILLER_WORDS, STOP_WORDS, splitWords } from './search/words/words.ts'
+export {
+  entriesIn,
+  type MessageListener,
+  type StateStore,
+  type StoredEntry,
+  type StoredValue,
+  StoreError,
+} from './store/types.ts'
+export {
+  allDefinitionTokens,
+  CHARACTERS_PER_TOKEN,
+  definitionTokens,
+  MIN_CHARACTERS_PER_TOKEN,
+  tokensFor,
+} from './tokens.ts'
+export { cleanTexts } from './tools/definition.ts'
+export { listedNames, serverOfName, slugsOf } from './tools/names.ts'
+export { buildPool } from './tools/pool.ts'
+export type { ClientIdentity, ConversationKind, TraceRecord } from './trace.ts'
+export type { ConversationListener, ConversationStart, OpenTrace } from './trace-conversation.ts'
+export type { Block, MessageLike, Pool, ToolPartition } from './types.ts'
+export { hasSameRights, type Rights, rightsOf } from './users/rights.ts'
+export {
+  type AccessRefusal,
+  type AccessRules,
+  type Authenticator,
+  isRefusal,
+  type Profile,
+  type UsageKind,
+  type UsageLimits,
+  type UsageMeter,
+  type User,
+} from './users/types.ts'
+export { searchTool } from './wire/wire.ts'

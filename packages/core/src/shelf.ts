@@ -1,0 +1,317 @@
+// Implements the shelf that users hold: the tools, their servers, and one conversation. It keeps the state; other
+// functions of core do the work.
+// Implements G6, L5, U1.
+
+import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './calls/answer.ts'
+import {
+  answerRead,
+  type Content,
+  checkCall,
+  type ResolvedCall,
+  type RunOptions,
+  resolveCall,
+  runCall,
+  shelveResult,
+  toolResult,
+} from './calls/calls.ts'
+import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
+import { ShelfError } from './errors.ts'
+import { follow } from './history/fold.ts'
+import { quote } from './lib/text.ts'
+import { badOption, type Options, resolveOptions } from './options.ts'
+import { type Prepared, prepareRequest } from './prepare.ts'
+import { learnRejection } from './recover.ts'
+import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
+import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/results.ts'
+import { sendableMessages } from './sendable.ts'
+import { createSharedShelf, type SharedShelf } from './shared-shelf.ts'
+import { type Conversation, newConversation, type State } from './state.ts'
+import { partitionTools } from './tools/policy.ts'
+import type { TraceListener } from './trace.ts'
+import type {
+  History,
+  Message,
+  MessageLike,
+  PoolTool,
+  RequestLike,
+  SendableItem,
+  ServerDetails,
+  Servers,
+  Tool,
+  ToolPartition,
+  ToolResult,
+  ToolUse,
+} from './types.ts'
+
+/** Options of `createPureShelf`: the tools and servers to start with, and every setting of `Options`. */
+export type PureShelfOptions = Options & {
+  /** Tools of the host and of MCP servers, any number; `shelf.add` adds more later. */
+  readonly tools?: readonly Tool[]
+  /** Details of MCP servers by name: whether to always load their tools, their instructions, their state. */
+  readonly servers?: { readonly [name: string]: Partial<ServerDetails> }
+  /** Continues an earlier conversation: what its `shelf.state()` returned. */
+  readonly state?: State
+}
+
+/** Options of `shelf.fork`. */
+export type ForkOptions = {
+  /** False for another main conversation. Default: true. */
+  readonly isSubAgent?: boolean
+  /** Continues an earlier conversation: what its `shelf.state()` returned. */
+  readonly state?: State
+  /** Receives the events of the new conversation in place of the option `trace`. */
+  readonly trace?: TraceListener | undefined
+  /**
+   * Tools and servers that do not exist for the new conversation and its forks: not searched, suggested, checked or
+   * called.
+   */
+  readonly hide?: HiddenParts | undefined
+}
+
+/** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
+export type Shelf = {
+  /** The name under which the model calls the search: the option `searchTool`. */
+  readonly searchTool: string
+  /**
+   * Returns the request to send: decides whether tool search is on, chooses the tools, announces new names, and makes the
+   * messages valid for both. `prepared.request` and `prepared.headers` go to the API, `prepared.history` is what to
+   * continue from, and `prepared.decision` says why. Rejects only if `model` or `messages` is missing.
+   *
+   * @example
+   * const prepared = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 1024, messages })
+   * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
+   * messages = [...prepared.history, { role: 'assistant', content: reply.content }]
+   */
+  prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
+  /**
+   * Answers a call of the model, whatever it is, with its tool_result: runs a search, explains a call that cannot be
+   * run, or calls `execute` with the resolved call and turns what it returns or throws into the result. Rejects only if
+   * `execute` is not a function. `answer`, `check`, `resolve` and `result` are its parts.
+   *
+   * @example
+   * const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
+   * const execute: Execute = ({ name, input }) => myTools[name](input)
+   * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
+   * messages.push({ role: 'user', content: results })
+   */
+  run(call: ToolUse, options: RunOptions): Promise<ToolResult>
+  /**
+   * Answers a call of the shelf's own tools: a search, which loads what it finds, or a read of a long result. Returns
+   * undefined for any other call.
+   */
+  answer(call: ToolUse): Promise<ToolResult | undefined>
+  /** Searches without loading anything, for hosts that present tools to the model in their own way. */
+  search(input: unknown, options?: SearchOptions): Promise<SearchOutcome>
+  /**
+   * Explains a call that cannot be run (unknown tool, invalid input) in an error result, which tells the model what to do,
+   * such as to load the tool first; returns undefined for a valid call. A call of a tool that was never loaded is valid,
+   * unless `unloadedCalls` is `'refuse'`. `messages` says what is loaded; default: the messages last prepared.
+   */
+  check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
+  /**
+   * Returns what to run for a call: `{ name, input, server, original }`; `original` is the tool's own name at its
+   * server.
+   */
+  resolve(call: ToolUse): ResolvedCall
+  /**
+   * Turns a tool's output (text, content blocks or an MCP server's answer) into its tool_result, without anything that
+   * would load a tool (L1).
+   */
+  result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
+  /**
+   * Puts a result that is longer than its budget on the shelf, and returns a preview with a handle in its place. Returns
+   * any other result as it is. Only with the option `results`; `run` does it on its own.
+   */
+  shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
+  /** Returns the long results of this conversation, the newest last; what the store has dropped is still listed. */
+  results(): readonly ShelvedResult[]
+  /**
+   * Replaces all but the newest `keep` messages by a summary; loaded tools stay loaded. Keeps none by default, and more
+   * than `keep` where a result would lose its call. `summarize` receives messages that any model accepts, or is the summary.
+   *
+   * @example
+   * messages = await shelf.compact(messages, { keep: 4, summarize: (old) => summaryOf(old) })
+   */
+  compact<Item extends MessageLike>(
+    messages: readonly Item[],
+    options: CompactOptions<Item>,
+  ): Promise<History<SendableItem<Item>>>
+  /** Drops the messages for which `drop` returns true, except those that loaded tools depend on. */
+  snip<Item extends MessageLike>(
+    messages: readonly Item[],
+    drop: (message: Item, index: number) => boolean,
+  ): Item[]
+  /**
+   * Converts a history into messages of the SDK's type that any model accepts, without the shelf's notes and references:
+   * to count them, or to send them without tool search. To continue the conversation, send `prepared.request` instead.
+   *
+   * @example
+   * const title = await client.messages.create({ model, max_tokens: 50, messages: shelf.sendable(history) })
+   */
+  sendable<Item extends MessageLike>(history: readonly Item[]): SendableItem<Item>[]
+  /**
+   * Prepares a request and sends it with your function. If the back-end refuses deferred tools, sends it once more with
+   * every tool loaded, and remembers that (G6).
+   *
+   * @example
+   * const { reply, prepared } = await shelf.send(request, ({ request, headers }) =>
+   *   client.messages.create(request, { headers }),
+   * )
+   */
+  send<Request extends RequestLike, Reply>(
+    request: Request,
+    send: (prepared: Prepared<Request>) => Promise<Reply>,
+  ): Promise<{ reply: Reply; prepared: Prepared<Request> }>
+  /** For hosts that send requests themselves: returns the request to send after such a refusal, or undefined. */
+  recover<Request extends RequestLike>(
+    error: unknown,
+    request: Request,
+    prepared: Prepared<Request>,
+  ): Promise<Prepared<Request> | undefined>
+  /** Adds tools while conversations run, for all forks too; replaces those of the same server and name. */
+  add(tools: Tool | readonly Tool[]): void
+  /** Removes tools by name, or all tools of a server. */
+  remove(names: string | readonly string[] | { readonly server: string }): void
+  /** Replaces all tools of a server by these, in this order. */
+  replace(server: string, tools: readonly Tool[]): void
+  /** Processes a tool in advance of `replace`, so that a host with thousands of tools can do that work in slices. */
+  readAhead(tool: Tool): void
+  /** Marks a server as connecting: searches wait for it, unless a tool's name answers them (S8). */
+  pending(server: string): void
+  /** Marks a server as failed: searches report it with this error. Its tools stay until they are removed. */
+  failed(server: string, error: unknown): void
+  /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
+  setServer(name: string, details: Partial<ServerDetails>): void
+  /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `isSubAgent` is false. */
+  fork(options?: ForkOptions): Shelf
+  /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
+  refreshCapabilities(load: () => unknown): Promise<boolean>
+  /** All tools that the model may use, hidden ones left out, under the names by which it calls them. */
+  tools(): readonly PoolTool[]
+  /** The same tools split into `immediate` (sent with every request) and `deferred` (found by searching). */
+  partition(): ToolPartition
+  /** Returns the details of the servers, by name. */
+  servers(): Servers
+  /** Returns the conversation's state as plain JSON, to save beside its messages; `createShelf({ state })` takes it back. */
+  state(): State
+}
+
+/**
+ * Creates a shelf without Node: unless the options provide more, it ranks searches by words, validates no inputs and has
+ * no timeouts. The `createShelf` of the package's main entry has all of that.
+ *
+ * @example
+ * const shelf = createPureShelf({ tools, validate: myValidator })
+ */
+export function createPureShelf(options: PureShelfOptions = {}): Shelf {
+  const { state } = options
+  const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
+  if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
+  return shelfOn(sharedShelfFor(options), newConversation({ state }))
+}
+
+function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: PureShelfOptions): SharedShelf {
+  if (!Array.isArray(tools)) throw badOption('tools', tools, 'a list of tools')
+  if (typeof servers !== 'object' || servers === null)
+    throw badOption('servers', servers, 'an object by server name')
+  const settings = resolveOptions(options)
+  const shared = createSharedShelf(settings, settings.results ? withReadTool(tools) : tools)
+  for (const [name, details] of Object.entries(servers)) shared.setServer(name, details)
+  return shared
+}
+
+function withReadTool(tools: readonly Tool[]): readonly Tool[] {
+  const { name, description, schema } = readResultTool
+  if (tools.some((tool) => tool.name === READ_TOOL && tool.server === undefined))
+    throw badOption('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
+  return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
+}
+
+function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
+  const { memory } = conversation
+  const searchName = shared.host.settings.searchTool
+  const read = (messages: readonly MessageLike[]) => {
+    memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, searchName)
+    return memory.history
+  }
+  const tracer = () => conversation.trace ?? shared.host.settings.trace
+  const shelf: Shelf = {
+    searchTool: searchName,
+    async prepare(request) {
+      checkRequest(request)
+      return prepareRequest(shared.host, conversation, request)
+    },
+    async run(call, options) {
+      checkRunOptions(options)
+      return runCall({ ...shelf, trace: tracer() }, call, options)
+    },
+    answer: async (call) =>
+      (await answerRead(shared.host, conversation, call)) ?? answerSearch(shared, conversation, call),
+    search: (input, options) => searchTools(shared, input, { trace: conversation.trace, ...options }),
+    check(call, messages) {
+      const { facts } = messages ? read(messages) : (memory.history ?? read([]))
+      return checkCall(shared.host, conversation, call, facts.loaded)
+    },
+    resolve: (call) => resolveCall(call, shared.host.pool, shared.host.settings),
+    result: toolResult,
+    shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
+    results: () => conversation.state.results?.shelved ?? [],
+    async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
+      const entries = read(messages).entries as unknown as Item[]
+      const reminder = aboutShelved(shelf.results())
+      const compacted = await compactHistory(entries, searchName, { ...options, reminder })
+      const counts = { before: messages.length, after: compacted.length }
+      tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
+      return compacted
+    },
+    snip: (messages, drop) => snipHistory(messages, searchName, drop),
+    sendable: (history) => sendableMessages(history, conversation.state.grounds !== undefined),
+    async send(request, send) {
+      const prepared = await shelf.prepare(request)
+      try {
+        return { reply: await send(prepared), prepared }
+      } catch (error) {
+        const again = await shelf.recover(error, request, prepared)
+        if (!again) throw error
+        return { reply: await send(again), prepared: again }
+      }
+    },
+    async recover(error, request, prepared) {
+      return learnRejection(shared, error, request.model, prepared) ? shelf.prepare(request) : undefined
+    },
+    add: (added) => shared.add([added].flat()),
+    remove: shared.remove,
+    replace: shared.replace,
+    readAhead: shared.readAhead,
+    pending: (server) => shared.setServer(server, { state: 'pending' }),
+    failed: (server, error) => shared.setServer(server, { state: 'failed', error: String(error) }),
+    setServer: shared.setServer,
+    fork: ({ isSubAgent = true, state, trace, hide } = {}) =>
+      shelfOn(
+        hide ? restrictShelf(shared, hide) : shared,
+        newConversation({ state, isSubAgent, trace: trace ?? conversation.trace }),
+      ),
+    refreshCapabilities: shared.refreshCapabilities,
+    tools: () => shelf.partition().pool.tools,
+    partition: () => partitionTools(shared.host.pool, shared.host.servers, shared.host.settings.isHidden),
+    servers: () => shared.host.servers,
+    state: () => conversation.state,
+  }
+  return shelf
+}
+
+function checkRunOptions(options: RunOptions | undefined): void {
+  const execute: unknown = options?.execute
+  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
+}
+
+function checkRequest(request: RequestLike): void {
+  const fields = request as { model?: unknown; messages?: unknown } | null | undefined
+  if (typeof fields?.model !== 'string') throw badRequest('model', 'the id of a model', fields?.model)
+  if (!Array.isArray(fields.messages)) throw badRequest('messages', 'the list of messages', fields.messages)
+}
+
+function badRequest(field: string, expected: string, value: unknown): ShelfError {
+  const message = `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`
+  return new ShelfError('BAD_REQUEST', message, value)
+}

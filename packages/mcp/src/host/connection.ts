@@ -1,0 +1,412 @@
+// Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
+// back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
+// Implements H2, H4, H6.
+
+import { cleanText, type Fields, isFields } from '@toolshelf/core/internal'
+import {
+  CallError,
+  type ConnectionFailure,
+  failureMessage,
+  isAnswer,
+  isUndelivered,
+  ourFailure,
+  SessionError,
+} from '../protocol/protocol.ts'
+import { createRedactor, type Redactor } from '../redact.ts'
+import type { Listed, ServerSession } from '../session/session.ts'
+import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
+import {
+  type Connection,
+  type ConnectionOptions,
+  type ConnectionView,
+  NO_FAILURE,
+} from './connection-types.ts'
+import { watchHealth } from './health.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { createNotifications, type ListName, type Notifications } from './notifications.ts'
+import { withPacedProgress } from './progress.ts'
+import { createServerQuestions, type ServerQuestions } from './questions.ts'
+import { createServerRecord, type ServerRecord } from './server-record.ts'
+import { type Backoff, createBackoff, createTimers } from './timers.ts'
+
+/** Requests, besides tool calls, during which a server may ask its client questions. */
+const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
+
+/** Characters of JSON; longer notifications are dropped. */
+const MAX_NOTIFICATION = 1_000_000
+
+/** Creates the connection to a server, without connecting yet. */
+export function createConnection(options: ConnectionOptions): Connection {
+  return new ServerConnection(options)
+}
+
+class ServerConnection implements Connection {
+  readonly #options: ConnectionOptions
+  readonly #config: ServerConfig
+  readonly #redactor: Redactor
+  readonly #record: ServerRecord
+  readonly #questions: ServerQuestions
+  readonly #notifications: Notifications
+  readonly #backoff: Backoff
+  readonly #lifecycle = createLifecycle()
+  readonly #timers = createTimers()
+  #priming: Promise<void> | undefined
+  #isWatchingLists = false
+  /** Calls and requests in flight: a server in use is not stopped. */
+  #inFlight = 0
+
+  constructor(options: ConnectionOptions) {
+    const { config, times, questionHandler, notify } = options
+    this.#options = options
+    this.#config = config
+    this.#redactor = createRedactor(config)
+    this.#backoff = createBackoff(times.firstRetryMs, times.maxRetryMs)
+    this.#record = createServerRecord({
+      ...options,
+      redactor: this.#redactor,
+      lifecycle: this.#lifecycle,
+      clientCapabilities: this.#clientCapabilities,
+    })
+    this.#questions = createServerQuestions({
+      config,
+      otherwise: questionHandler,
+      shown: this.#printable,
+      notify,
+    })
+    this.#notifications = createNotifications({
+      refreshMs: times.refreshMs,
+      later: this.#timers.start,
+      relist: (list) => this.#relist(list),
+      deliver: (method, params, client) => {
+        if (JSON.stringify(params).length <= MAX_NOTIFICATION)
+          options.onNotification(method, this.#redactor.data(params), client)
+      },
+    })
+  }
+
+  view(): ConnectionView {
+    const stderr = this.#session?.stderr()
+    return { ...this.#record.view(), ...(stderr === undefined ? {} : { stderr }) }
+  }
+
+  shownConfig(): ServerConfig {
+    return this.#redactor.config()
+  }
+
+  readCache(): Promise<unknown> {
+    return this.#record.readCache()
+  }
+
+  publishCachedTools(): Promise<void> {
+    this.#priming ??= this.#showCached()
+    return this.#priming
+  }
+
+  async start(): Promise<void> {
+    await this.publishCachedTools()
+    if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
+    if (this.#config.blocked !== undefined)
+      return this.#record.fail('failed', ourFailure(this.#printable(this.#config.blocked)), '')
+    await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
+  }
+
+  async connect(): Promise<void> {
+    try {
+      await this.#ready()
+    } catch (error) {
+      const { reason } = this.#record.view()
+      throw new CallError(this.#explain(error, undefined, reason), this.#redactor.error(error))
+    }
+  }
+
+  async disconnect(): Promise<void> {
+    this.#timers.cancel('retry')
+    if (this.#session) await this.#stop(this.#session)
+  }
+
+  call(tool: string, input: Fields | undefined, options: CallOptions) {
+    const { timeoutMs = this.#config.callTimeoutMs, questionHandler: handler, ...rest } = options
+    return this.#use(handler, (session, questionHandler) =>
+      withPacedProgress(rest, this.#redactor.text, (paced) => {
+        const listed = this.#record.view().tools.find(({ name }) => name === tool)
+        const optional = {
+          ...(questionHandler ? { questionHandler } : {}),
+          ...(listed ? { tool: listed } : {}),
+        }
+        return session.call(tool, input, { ...paced, timeoutMs, ...optional })
+      }),
+    )
+  }
+
+  request(method: string, params: Fields | undefined, options: CallOptions) {
+    const { timeoutMs = this.#config.callTimeoutMs, questionHandler: handler, ...rest } = options
+    return this.#use(
+      handler,
+      (session, questionHandler) =>
+        withPacedProgress(rest, this.#redactor.text, async (paced) => {
+          const all = { ...paced, timeoutMs, ...(questionHandler ? { questionHandler } : {}) }
+          const result = await session.request(method, params, all)
+          // What a server answers to anything but a list is its own word.
+          return method.endsWith('/list') ? this.#redactor.list(result) : result
+        }),
+      CALLS.has(method),
+    )
+  }
+
+  async notify(method: string): Promise<void> {
+    await this.#session?.notify(method)
+  }
+
+  async refresh(): Promise<void> {
+    const session = await this.#ready()
+    const listed = await this.#listTools(session)
+    if (this.#session !== session) return
+    await this.#record.setTools(listed)
+    this.#record.save()
+  }
+
+  /** Does not start a server that is idle. */
+  async refreshStaleLists(): Promise<void> {
+    const session = this.#session
+    if (!session) return
+    const { memory } = this.#record
+    await Promise.all([
+      memory.isStale() ? this.refresh().catch(() => {}) : undefined,
+      this.#isWatchingLists ? memory.lists.refresh(session, 'accessed') : undefined,
+    ])
+  }
+
+  watchLists(): void {
+    this.#isWatchingLists = true
+    if (this.#session) void this.#record.memory.lists.refresh(this.#session, 'connected')
+  }
+
+  async close(): Promise<void> {
+    const phase = this.#lifecycle.phase()
+    this.#lifecycle.apply({ type: 'close' })
+    this.#timers.clear()
+    await Promise.allSettled([
+      'session' in phase ? phase.session.close() : undefined,
+      'stopping' in phase ? phase.stopping : undefined,
+      'opening' in phase ? phase.opening : undefined,
+      this.#record.memory.written(),
+    ])
+  }
+
+  get #session(): ServerSession | undefined {
+    return this.#lifecycle.session()
+  }
+
+  /** Hides secrets and characters that could control a terminal. */
+  readonly #printable = (text: string) => this.#redactor.text(cleanText(text))
+
+  /** What the server is told that its client can do: nothing before the client is known. */
+  readonly #clientCapabilities = () => this.#questions.allowed(this.#options.capabilities())
+
+  async #showCached(): Promise<void> {
+    const cached = await this.#record.readCache()
+    if (!cached || this.#lifecycle.isClosed()) return
+    // To a client that can do less, the server may list less.
+    if (!covers(this.#clientCapabilities(), cached.clientCapabilities)) {
+      this.#priming = undefined
+      return
+    }
+    await this.#record.showCachedTools(cached)
+    if (this.#config.lazy) this.#record.report({ state: 'idle' })
+  }
+
+  /** Adds each token of a provider to the secrets. */
+  #watched(provider: AuthProvider | undefined): AuthProvider | undefined {
+    const token = async () => {
+      const found = await provider?.token()
+      if (found !== undefined) this.#redactor.add(found)
+      return found
+    }
+    const onUnauthorized = provider?.onUnauthorized?.bind(provider)
+    return provider && { token, ...(onUnauthorized ? { onUnauthorized } : {}) }
+  }
+
+  /** Joins the attempt in progress, or starts one. */
+  #connect(isUrgent: boolean): Promise<ServerSession> {
+    const phase = this.#lifecycle.phase()
+    if ('opening' in phase) return phase.opening
+    const opening: Promise<ServerSession> = this.#options
+      .limit(() => this.#open(), isUrgent)
+      .catch((error: unknown) => {
+        const current = this.#lifecycle.phase()
+        const { stderr = '', category = 'failed to start' } = error as Partial<SessionError>
+        const failure = { reason: this.#printable((error as Error).message), category }
+        if ('opening' in current && current.opening === opening)
+          this.#fail(failure, this.#redactor.text(stderr))
+        throw error
+      })
+    this.#lifecycle.apply({ type: 'connect', opening })
+    return opening
+  }
+
+  async #open(): Promise<ServerSession> {
+    if (this.#lifecycle.isClosed()) throw new Error('the host was closed')
+    const { clientInfo, limits, authorize, loginHint } = this.#options
+    // Imported here because loading the MCP SDK takes longer than a gateway may take to answer its first client.
+    const { openServerSession } = await import('../session/session.ts')
+    const startedAt = performance.now()
+    let ended: string | undefined
+    const session: ServerSession = await openServerSession({
+      config: this.#config,
+      clientInfo,
+      capabilities: this.#clientCapabilities(),
+      isKnownLegacy: this.#record.isKnownLegacy(),
+      authProvider: this.#watched(await authorize()),
+      loginHint,
+      limits,
+      redact: this.#redactor.text,
+      signal: this.#lifecycle.signal,
+      onNotification: (method, params) => this.#notifications.hear(method, params, this.#questions.owner()),
+      onRequest: (...question) => this.#questions.answer(...question),
+      onEnd: (reason, stderr) => {
+        ended = reason
+        this.#end(session, reason, stderr)
+      },
+    })
+    try {
+      const listed = this.#record.hasFreshTools(session) ? undefined : await this.#listTools(session)
+      if (this.#lifecycle.isClosed() || ended) throw new Error(ended ?? 'the host was closed')
+      await this.#adopt(session, listed, Math.round(performance.now() - startedAt))
+    } catch (error) {
+      await session.close()
+      const failure = { reason: (error as Error).message, category: 'did not list its tools' }
+      throw new SessionError(failure, { stderr: session.stderr(), cause: error })
+    }
+    return session
+  }
+
+  async #listTools(session: ServerSession): Promise<Listed> {
+    if (!session.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
+    return session.list('tools/list', 'tools', this.#config.connectTimeoutMs)
+  }
+
+  async #adopt(session: ServerSession, listed: Listed | undefined, startMilliseconds: number): Promise<void> {
+    this.#lifecycle.apply({ type: 'opened', session })
+    this.#backoff.connected()
+    this.#record.describe(session, startMilliseconds)
+    await this.#record.setTools(listed)
+    if (this.#session !== session) return
+    this.#record.report({ state: 'connected', ...NO_FAILURE })
+    this.#record.save()
+    if (this.#isWatchingLists) void this.#record.memory.lists.refresh(session, 'connected')
+    watchHealth({
+      session,
+      times: this.#options.times,
+      later: this.#timers.start,
+      isBusy: () => this.#inFlight > 0,
+      isOver: () => this.#session !== session,
+      onSilence: () => this.#end(session, 'it no longer answers', session.stderr()),
+    })
+    this.#scheduleStop()
+  }
+
+  /** Handles the end of the session in use: a lazy server waits for the next call, others are reconnected. */
+  #end(session: ServerSession, message: string, output: string): void {
+    if (this.#session !== session) return
+    const [reason, stderr] = [this.#redactor.text(message), this.#redactor.text(output)]
+    this.#backoff.disconnected()
+    this.#record.update({ pid: undefined })
+    if (!this.#config.lazy) this.#fail(ourFailure(reason), stderr)
+    else if (this.#lifecycle.apply({ type: 'stopped' })) this.#record.fail('idle', ourFailure(reason), stderr)
+  }
+
+  /** Retries later, except a lazy server whose tools are known: the next call connects to it. */
+  #fail(failure: ConnectionFailure, stderr: string): void {
+    if (!this.#lifecycle.apply({ type: 'failed' })) return
+    this.#record.fail('failed', failure, stderr)
+    if (this.#config.lazy && this.#record.view().tools.length > 0) return
+    const retry = () => {
+      if (this.#lifecycle.phase().state === 'failed') this.#connect(false).catch(() => {})
+    }
+    this.#timers.start(retry, this.#backoff.nextDelay(), 'retry')
+  }
+
+  /** Returns the session in use, or connects. */
+  async #ready(): Promise<ServerSession> {
+    const { name, source, disabled, blocked } = this.#config
+    const phase = this.#lifecycle.phase()
+    if (phase.state === 'closed') throw new Error(`the connection to "${name}" was closed`)
+    if (disabled) throw new Error(`the server "${name}" is disabled in ${source}`)
+    if (blocked !== undefined) throw new Error(blocked)
+    if (phase.state === 'idle') await phase.stopping
+    return this.#session ?? this.#connect(true)
+  }
+
+  async #use<Value>(
+    handler: QuestionHandler | undefined,
+    work: (session: ServerSession, questionHandler: QuestionHandler | undefined) => Promise<Value>,
+    isCall = true,
+  ): Promise<Value> {
+    this.#inFlight++
+    this.#timers.cancel('idle')
+    let session: ServerSession | undefined
+    // A server may ask questions only from here on, because neither its start nor its lists are part of a call.
+    const attempt = (target: ServerSession) =>
+      isCall
+        ? this.#questions.during(handler, isGivenUp, (questionHandler) => work(target, questionHandler))
+        : work(target, undefined).catch((error: unknown) => {
+            throw this.#questions.review(error)
+          })
+    const isGivenUp = (error: unknown) => this.#session !== undefined && !isAnswer(error)
+    try {
+      session = await this.#ready()
+      try {
+        return await attempt(session)
+      } catch (error) {
+        if (!isUndelivered(error) || this.#lifecycle.isClosed()) throw error
+        if (this.#session === session) void this.#stop(session)
+        return await attempt(await this.#ready())
+      }
+    } catch (error) {
+      throw new CallError(this.#explain(error, session), this.#redactor.error(error))
+    } finally {
+      this.#inFlight--
+      this.#scheduleStop()
+    }
+  }
+
+  #explain(error: unknown, session: ServerSession | undefined, why = this.#record.view().category): string {
+    const state = { isOpen: this.#session !== undefined, wasOpen: session !== undefined, category: why }
+    return failureMessage(this.#config.name, error, this.#printable((error as Error).message), state)
+  }
+
+  /** Closes the session in use; the next call opens another. */
+  #stop(session: ServerSession): Promise<void> {
+    // Closes only after the transition, so that its end does not count as a failure.
+    const stopping = Promise.resolve().then(() => session.close())
+    this.#lifecycle.apply({ type: 'stopped', stopping })
+    this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
+    return stopping
+  }
+
+  /** Stops a lazy server when it has not been used for `times.idleMs`. */
+  #scheduleStop(): void {
+    this.#timers.cancel('idle')
+    if (!this.#config.lazy || this.#inFlight > 0 || !this.#session) return
+    const stop = () => {
+      if (this.#session && this.#inFlight === 0) void this.#stop(this.#session)
+    }
+    this.#timers.start(stop, this.#options.times.idleMs, 'idle')
+  }
+
+  /** Refreshes a list that the server reports as changed; returns false for a list that nobody watches. */
+  #relist(list: ListName): boolean {
+    if (list !== 'tools' && !this.#isWatchingLists) return false
+    const session = this.#session
+    // The last good list stays when a refresh fails (H4).
+    if (session && list === 'tools') this.refresh().catch(() => {})
+    else if (session && list !== 'tools') void this.#record.memory.lists.refresh(session, list)
+    return true
+  }
+}
+
+/** Returns whether a client can do everything that another could. */
+function covers(all: unknown, some: unknown): boolean {
+  if (!isFields(some)) return true
+  return isFields(all) && Object.entries(some).every(([name, part]) => covers(all[name], part))
+}

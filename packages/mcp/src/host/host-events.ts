@@ -1,0 +1,88 @@
+// Translates server notifications into host events, and delivers events to listeners.
+
+import type { Fields } from '@toolshelf/core/internal'
+import type { HostEvent } from '../types.ts'
+
+/** Returns the event of a notification; undefined if listeners do not need it. */
+export function eventOf(
+  server: string,
+  method: string,
+  params: Fields,
+  client: object | undefined,
+): HostEvent | undefined {
+  if (method === 'notifications/resources/list_changed') return { type: 'resources', server }
+  if (method === 'notifications/prompts/list_changed') return { type: 'prompts', server }
+  if (method === 'notifications/resources/updated')
+    return { type: 'resource', server, uri: String(params.uri) }
+  if (method === 'notifications/elicitation/complete')
+    return { type: 'elicitation', server, id: String(params.elicitationId) }
+  if (method !== 'notifications/message') return undefined
+  const { level, logger, data } = params
+  return {
+    type: 'log',
+    server,
+    level: String(level ?? 'info'),
+    logger: typeof logger === 'string' ? logger : undefined,
+    data,
+    client,
+  }
+}
+
+/** Options of `untilNot`. */
+export type WaitOptions = {
+  readonly signal: AbortSignal
+  /** Milliseconds; no limit if undefined. */
+  readonly timeoutMs: number | undefined
+}
+
+/** The listeners of a host. */
+export type Listeners = {
+  /** Adds a listener; returns a function that removes it. */
+  add(listener: (event: HostEvent) => void): () => void
+  /** Calls every listener; reports those that throw. */
+  emit(event: HostEvent): void
+  /**
+   * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
+   */
+  untilNot(condition: () => boolean, options: WaitOptions): Promise<void>
+  clear(): void
+}
+
+/** Creates an empty set of listeners. */
+export function createListeners(notify: (message: string) => void): Listeners {
+  const listeners = new Set<(event: HostEvent) => void>()
+  return {
+    add(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    emit(event) {
+      for (const listener of listeners) {
+        try {
+          listener(event)
+        } catch (error) {
+          notify(`a listener failed: ${(error as Error).message}`)
+        }
+      }
+    },
+    async untilNot(condition, { signal, timeoutMs }) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      await new Promise<void>((resolve) => {
+        const leave = () => {
+          listeners.delete(look)
+          signal.removeEventListener('abort', leave)
+          resolve()
+        }
+        const look = () => {
+          if (signal.aborted || !condition()) leave()
+        }
+        listeners.add(look)
+        signal.addEventListener('abort', leave)
+        if (timeoutMs !== undefined) timer = setTimeout(leave, timeoutMs)
+        look()
+      })
+      clearTimeout(timer)
+    },
+    clear: () => listeners.clear(),
+  }
+}

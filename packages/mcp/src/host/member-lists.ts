@@ -1,0 +1,184 @@
+// Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients. May hold back
+// what changed since it was first seen.
+import { isDeepStrictEqual } from 'node:util'
+import type { ServerDetails, Shelf } from '@toolshelf/core'
+import { quote, unsafeKinds } from '@toolshelf/core/internal'
+import { isAllowed } from '../config/rules.ts'
+import { isForModel } from '../protocol/protocol.ts'
+import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
+import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
+import { ChangeGuard, type PinChecker } from './change-guard.ts'
+import { hiddenText } from './definitions.ts'
+import { describeMember, type Member } from './member.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
+
+/** Options of `MemberLists`. */
+type MemberListsOptions = {
+  readonly shelf: Shelf
+  readonly pins?: PinChecker
+  readonly onChange?: 'report' | 'hold'
+  readonly alwaysLoad?: Partial<AlwaysLoadLimits>
+  readonly notify: (message: string) => void
+  readonly acceptHint: (server: string) => string
+  readonly emit: (event: HostEvent) => void
+  /** Runs a task later, unless the host is closed first. */
+  readonly later: (task: () => void) => void
+  /** Returns the member of this name that is configured now. */
+  readonly find: (server: string) => Member | undefined
+}
+
+const CORE_STATE: { readonly [state in ServerState]: ServerDetails['state'] } = {
+  idle: 'connected',
+  pending: 'pending',
+  connected: 'connected',
+  failed: 'failed',
+  disabled: 'disabled',
+}
+
+/** The lists of all servers of a host. */
+export class MemberLists {
+  readonly guard: ChangeGuard
+  readonly #publisher: Publisher
+  readonly #options: MemberListsOptions
+  readonly #onChange: 'report' | 'hold'
+
+  constructor(servers: readonly ServerConfig[], options: MemberListsOptions) {
+    const { shelf, pins, onChange = 'report', notify, later, find } = options
+    this.#options = options
+    this.#onChange = onChange
+    this.#publisher = createPublisher(servers, {
+      shelf,
+      limits: { ...alwaysLoadLimits, ...options.alwaysLoad },
+      notify,
+      onTools: (server) => {
+        const member = find(server)
+        if (member) this.#reportTools(member)
+      },
+    })
+    this.guard = new ChangeGuard({
+      pins,
+      onChange,
+      notify,
+      acceptHint: options.acceptHint,
+      emit: options.emit,
+      later,
+      recheck: (server) => {
+        const member = find(server)
+        if (member) void this.publish(member).then(() => this.showPrompts(member))
+      },
+    })
+  }
+
+  status(member: Member): ServerStatus {
+    const changes = this.guard.changes(member.config.name)
+    return { ...describeMember(member, this.#publisher.problems(member.config.name)), changes }
+  }
+
+  /** Sets the configured servers and their order on the shelf. */
+  arrange(servers: readonly ServerConfig[]): Promise<void> {
+    return this.#publisher.arrange(servers)
+  }
+
+  /** Publishes lists of tools one after the other, so that the latest wins. */
+  publish(member: Member): Promise<void> {
+    const listed = member.connection.view().tools
+    member.publishing = member.publishing
+      .then(() => this.#publishNow(member, listed))
+      .catch((error: Error) =>
+        this.#options.notify(`server "${member.config.name}": its tools could not be used: ${error.message}`),
+      )
+    return member.publishing
+  }
+
+  /** Shows the prompts that are not held back, after comparing them. */
+  async showPrompts(member: Member): Promise<void> {
+    if (!this.#isHere(member)) return
+    const { name } = member.config
+    member.comparing++
+    const listed = member.connection.view().prompts
+    const prompts = listed && (await this.guard.prompts(name, listed))
+    member.comparing--
+    if (member.connection.view().prompts !== listed) return
+    this.showServer(member)
+    const isSame = isDeepStrictEqual(prompts ?? [], member.prompts ?? [])
+    member.prompts = prompts
+    if (!isSame) this.#options.emit({ type: 'prompts', server: name })
+  }
+
+  /** Sets the state and the instructions of a server on the shelf. */
+  showServer(member: Member): void {
+    if (!this.#isHere(member)) return
+    const { config, connection, instructions } = member
+    const { state, category } = connection.view()
+    const kinds = instructions === undefined || member.hiddenInstructions ? [] : unsafeKinds(instructions)
+    if (kinds.length > 0) {
+      member.hiddenInstructions = { tool: '', ...hiddenText('instructions', kinds) }
+      this.#options.notify(
+        `server "${config.name}": its instructions contained hidden characters or marks of Toolshelf, which were removed.`,
+      )
+    }
+    this.#options.shelf.setServer(config.name, {
+      state: CORE_STATE[state],
+      error: category,
+      alwaysLoad: config.alwaysLoad,
+      instructions,
+      changes: this.guard.changes(config.name),
+      description: config.description,
+      ...(config.resultBudget === undefined ? {} : { resultBudget: config.resultBudget }),
+    })
+  }
+
+  /** Shows cached texts, which were compared when they arrived; with `hold`, some may have been accepted since. */
+  async readCache(member: Member): Promise<void> {
+    await member.connection.readCache()
+    const { instructions, prompts, isRemembered } = member.connection.view()
+    const { name } = member.config
+    const isHolding = this.#onChange === 'hold' && isRemembered
+    member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
+    member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
+  }
+
+  #isHere(member: Member): boolean {
+    return this.#options.find(member.config.name) === member
+  }
+
+  async #publishNow(member: Member, listed: readonly ListedTool[]): Promise<void> {
+    const { config } = member
+    const { isCached, instructions } = member.connection.view()
+    // Cached definitions were compared when they arrived; if nothing is held back, they need not be compared again at
+    // the start.
+    const isKnown = isCached && this.#onChange === 'report'
+    const held = isKnown ? new Set<string>() : await this.guard.tools(config.name, listed)
+    member.instructions = isKnown ? instructions : await this.guard.instructions(config.name, instructions)
+    this.showServer(member)
+    this.#reportLimits(member)
+    member.hidden = new Set(listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name])))
+    member.held = held
+    const shown = listed.filter(({ name }) => !member.hidden.has(name) && !held.has(name))
+    await this.#publisher.publish(config, shown.filter(isForModel))
+    const pageTools = shown.filter((tool) => !isForModel(tool))
+    if (isDeepStrictEqual(pageTools, member.pageTools)) return
+    member.pageTools = pageTools
+    this.#reportTools(member)
+  }
+
+  /** Reports once that a list is too long, and that tools cannot be used. */
+  #reportLimits(member: Member): void {
+    const { problems } = member.connection.view()
+    const subject = `server "${member.config.name}"`
+    const limit = problems.find(({ kind }) => kind === 'limited')
+    if (limit && !member.isLimited) this.#options.notify(`${subject}: ${limit.message}`)
+    member.isLimited = limit !== undefined
+    const dropped = problems.filter(({ kind }) => kind === 'dropped')
+    const [first] = dropped
+    if (first && !member.isDropping)
+      this.#options.notify(
+        `${subject}: ${dropped.length} of its tools cannot be used, first ${quote(first.tool)}: ${first.message}`,
+      )
+    member.isDropping = first !== undefined
+  }
+
+  #reportTools(member: Member): void {
+    this.#options.emit({ type: 'tools', server: member.config.name, status: this.status(member) })
+  }
+}

@@ -1,0 +1,141 @@
+// Forwards a server's notifications at a limited rate: coalesces changes of lists and resources, and drops excess log
+// messages.
+// Implements H4, H6.
+
+import type { Fields } from '@toolshelf/core/internal'
+
+/** Options of `createNotifications`. */
+type NotificationOptions = {
+  /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
+  readonly refreshMs: number
+  readonly later: (task: () => void, milliseconds: number) => unknown
+  /** Reads a changed list; returns false if the list is not kept, so that the notification itself is forwarded. */
+  readonly relist: (list: ListName) => boolean
+  /** Milliseconds of a monotonic clock. Default: `performance.now`. */
+  readonly now?: () => number
+  /** `client`: the client whose call it belongs to, if known. */
+  readonly deliver: (method: string, params: Fields, client: object | undefined) => void
+}
+
+/** A list whose changes servers report. */
+export type ListName = 'tools' | 'prompts' | 'resources'
+
+/** Forwards the notifications of one server. */
+export type Notifications = {
+  hear(method: string, params: Fields, client: object | undefined): void
+}
+
+const LOG = 'notifications/message'
+const UPDATED = 'notifications/resources/updated'
+const LISTS: readonly ListName[] = ['tools', 'prompts', 'resources']
+
+const LOG_BURST = 100
+const LOGS_PER_SECOND = 10
+/** Milliseconds between two updates of one resource. */
+const UPDATE_GAP_MS = 200
+/** Resources that may have a pending update; drops updates of further ones until there is room. */
+const MAX_UPDATED = 1000
+
+/** Creates the forwarding for one server. */
+export function createNotifications(options: NotificationOptions): Notifications {
+  const { refreshMs, later, relist, now = () => performance.now(), deliver } = options
+  const lists = new Map<string, () => void>(
+    LISTS.map((list) => {
+      const method = `notifications/${list}/list_changed`
+      const changed = () => void (relist(list) || deliver(method, {}, undefined))
+      return [method, createPace({ minGapMs: refreshMs, later, now, task: changed })]
+    }),
+  )
+  const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
+  /** By URI; true if there was another update since the last one that was forwarded. */
+  const updated = new Map<string, boolean>()
+  let dropped = 0
+
+  function log(params: Fields, client: object | undefined): void {
+    if (!mayLog()) {
+      dropped++
+      return
+    }
+    if (dropped > 0) {
+      const data = `dropped ${dropped} log messages: too many at once`
+      dropped = 0
+      deliver(LOG, { level: 'warning', logger: params.logger, data }, client)
+    }
+    deliver(LOG, params, client)
+  }
+
+  /** Forwards the first update at once, and the last of those that follow soon after. */
+  function update(uri: string): void {
+    if (updated.has(uri)) updated.set(uri, true)
+    else if (updated.size < MAX_UPDATED) passOn(uri)
+  }
+
+  function passOn(uri: string): void {
+    updated.set(uri, false)
+    deliver(UPDATED, { uri }, undefined)
+    later(() => {
+      const isNew = updated.get(uri) === true
+      updated.delete(uri)
+      if (isNew) passOn(uri)
+    }, UPDATE_GAP_MS)
+  }
+
+  return {
+    hear(method, params, client) {
+      const list = lists.get(method)
+      if (list) list()
+      else if (method === LOG) log(params, client)
+      else if (method === UPDATED) update(String(params.uri))
+      else deliver(method, params, client)
+    },
+  }
+}
+
+/** Creates a token bucket: a function that takes a token and returns true while there is one. */
+export function createBucket(capacity: number, perMillisecond: number, now: () => number): () => boolean {
+  let left = capacity
+  let last = now()
+  return () => {
+    const time = now()
+    left = Math.min(capacity, left + (time - last) * perMillisecond)
+    last = time
+    if (left < 1) return false
+    left--
+    return true
+  }
+}
+
+/** Milliseconds between two readings of a list that keeps changing. */
+const MAX_GAP_MS = 30_000
+
+type PaceOptions = Pick<NotificationOptions, 'later'> &
+  Required<Pick<NotificationOptions, 'now'>> & {
+    /** Shortest interval in milliseconds between two readings. */
+    readonly minGapMs: number
+    /** Reads the list. */
+    readonly task: () => void
+  }
+
+/**
+ * Limits how often a changed list is read: soon at first, less and less often while it keeps changing. Returns a function
+ * to call at each change; the task runs once for all changes until then.
+ */
+function createPace({ minGapMs, later, now, task }: PaceOptions): () => void {
+  let isWaiting = false
+  let ranAt = Number.NEGATIVE_INFINITY
+  let gap = minGapMs
+  return () => {
+    if (isWaiting) return
+    isWaiting = true
+    const changedAt = now()
+    gap = changedAt - ranAt < 4 * gap ? Math.min(gap * 2, MAX_GAP_MS) : minGapMs
+    later(
+      () => {
+        isWaiting = false
+        ranAt = now()
+        task()
+      },
+      Math.max(minGapMs / 5, ranAt + gap - changedAt),
+    )
+  }
+}

@@ -1,0 +1,57 @@
+// What our other packages use of @toolshelf/mcp, besides its public door. It may change with every version.
+
+export {
+  type DefinitionCache,
+  defaultCacheFolder,
+  openDefinitionCache,
+  openStoredDefinitions,
+  readCachedServers,
+  rememberReads,
+} from './cache/definition-cache.ts'
+export { type ConfigText, type FileEntries, programOf, readEntries } from './config/config.ts'
+export { describeTransport, pathArgument } from './config/describe.ts'
+export { type NewEntry, onOneLine } from './config/edit-json.ts'
+export { mapTexts, type ServerEntry, withReferences } from './config/formats.ts'
+export { depthOf } from './config/gateway-depth.ts'
+export type { GatewaySettings } from './config/keys.ts'
+export { currentPart, type MovedPart, moveServers, restoreServers } from './config/move.ts'
+export {
+  type ConfigPlace,
+  configPlaces,
+  existingFiles,
+  type LocalMachine,
+  ownConfigFile,
+  projectConfigFiles,
+  thisMachine,
+} from './config/places.ts'
+export { bindWorkspace, expand, variablesIn, withWorkspace } from './config/references.ts'
+export { idleRules } from './config/rules.ts'
+export { configProblems, keepReferences, readServer } from './config/server.ts'
+export { setJsonValue } from './config/set-json.ts'
+export { addServers, removeServer, serverNames } from './config/write.ts'
+export type { GatewayResults } from './gateway/shelved-results.ts'
+export {
+  answerInitialize,
+  gatewayCallTool,
+  gatewaySearchTool,
+  greetingFor,
+  type InitializeRequest,
+  joinInstructions,
+  type ListingMode,
+  type OwnTool,
+  PAGES,
+} from './greeting/greeting.ts'
+export { refuseMarks } from './host/always-load.ts'
+export { toShelvedTool } from './host/publisher.ts'
+export { traceServers } from './host/trace-servers.ts'
+export {
+  type DefinitionChange,
+  defaultPinsFolder,
+  type PinnedServer,
+  type Pins,
+  pinnedParts,
+} from './pins/pins.ts'
+export { watchPins } from './pins/places.ts'
+export { lastLinesWithError } from './protocol/protocol.ts'
+export { createTextRedactor, isSecretName } from './redact.ts'
+export type { ConfigProblem, KnownServer, ListedTool, ServerState, ToolProblem } from './types.ts'

@@ -1,0 +1,6 @@
+// What our other packages use of @toolshelf/mcp.
+
+export { createOAuth } from './oauth/authorize.ts'
+export { defaultTokenFolder } from './oauth/credentials.ts'
+export { type LoginOptions, login } from './oauth/login.ts'
+export { logout } from './oauth/logout.ts'

@@ -1,0 +1,253 @@
+// Converts a chat completion request to the Messages shape.
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  omitFields,
+  oncePerFrozen,
+  textOf,
+} from '@toolshelf/core/internal'
+import { refuseRequest } from '../errors.ts'
+import type { ClientTerms, MessagesRequest } from '../types.ts'
+import { fromChatMessages } from './chat-messages.ts'
+import { createChatWriter } from './chat-reply.ts'
+import { fromFreeform } from './freeform.ts'
+import { barredBy, numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'
+import { toThinking } from './thinking.ts'
+import { insideName } from './tool-names.ts'
+import type { InboundRequest } from './types.ts'
+
+/** Converts a request; throws a refusal if it is malformed. */
+export function readChatRequest(body: Fields): InboundRequest {
+  const { model, messages, stream } = body
+  if (typeof model !== 'string' || !areFields(messages))
+    throw wrong('a request needs "model", a string, and "messages", a list of objects')
+  if (body.tools !== undefined && body.tools !== null && !areFields(body.tools))
+    throw wrong('tools: send a list of objects')
+  refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
+  const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
+  const choice = fromToolChoice(body, tools)
+  const request = toMessagesRequest(body, tools, choice)
+  const options = {
+    model,
+    isStream: stream === true,
+    includesUsage: fieldsOf(body.stream_options).include_usage === true,
+    freeform: tools.freeform,
+    nameOf: (name: string) => tools.names.get(name) ?? name,
+  }
+  return {
+    request,
+    terms: { ...termsOf(body, tools), barred: choice.barred },
+    unconvertible: unconvertibleIn(body, tools),
+    hidesSearches: tools.hasSearch,
+    reply: () => createChatWriter(options),
+  }
+}
+
+function toMessagesRequest(body: Fields, { list }: ChatTools, { field }: ToolChoice): MessagesRequest {
+  const { system, messages } = fromChatMessages(listOf(body.messages) as readonly Fields[])
+  const format = fieldsOf(body.response_format)
+  const instructions = [system, format.type === 'json_object' ? JSON_ONLY : ''].filter(Boolean).join('\n\n')
+  const thinking = toThinking(effortOf(body))
+  const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
+  return {
+    model: textOf(body.model),
+    ...settingsOf(body),
+    ...omitFields(thinking, 'output_config'),
+    ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
+    ...(instructions === '' ? {} : { system: instructions }),
+    ...(list.length > 0 ? { tools: list, ...field } : {}),
+    messages,
+  }
+}
+
+const JSON_ONLY = 'Reply with one JSON object and nothing else.'
+
+function settingsOf(body: Fields): Fields {
+  const { user, safety_identifier: safety } = body
+  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens
+  const stops = stopsIn(body)
+  const userId = textOf(safety) || textOf(user)
+  return {
+    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(top_p === undefined ? {} : { top_p }),
+    ...(stops.length > 0 ? { stop_sequences: stops } : {}),
+    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
+    ...(body.stream === true ? { stream: true } : {}),
+  }
+}
+
+function stopsIn({ stop }: Fields): readonly unknown[] {
+  const stops = isGiven(stop) ? [stop].flat() : []
+  if (stops.every((one) => typeof one === 'string')) return stops
+  throw wrong('stop: send a text or a list of texts')
+}
+
+function formatOf({ type, json_schema: given }: Fields): Fields {
+  return type === 'json_schema' ? { format: { type, schema: fieldsOf(given).schema } } : {}
+}
+
+/** The effort, as OpenAI, OpenRouter, or servers with a `thinking` switch spell it. */
+function effortOf({ reasoning_effort: effort, reasoning, thinking }: Fields): string | undefined {
+  const nested = fieldsOf(reasoning)
+  if (fieldsOf(thinking).type === 'disabled' || nested.enabled === false) return 'none'
+  const isOn = fieldsOf(thinking).type === 'enabled' || nested.enabled === true || isGiven(nested.max_tokens)
+  return textOf(effort) || textOf(nested.effort) || (isOn ? 'medium' : undefined)
+}
+
+/** A request's tools, converted. */
+type ChatTools = {
+  readonly list: readonly Fields[]
+  /** The client's own definitions of functions by name inside the gateway. */
+  readonly native: ReadonlyMap<string, Fields>
+  /** The client's names by those inside the gateway, where they differ. */
+  readonly names: ReadonlyMap<string, string>
+  readonly freeform: ReadonlySet<string>
+  /** The client expects the gateway to search its deferred tools. */
+  readonly hasSearch: boolean
+  /** Types of tools that only the provider could run. */
+  readonly hosted: readonly string[]
+}
+
+/** The search tools of OpenRouter, orq.ai, OpenAI and Anthropic, as they are written in a list of chat tools. */
+const SEARCH = /^(?:[\w-]+:)?tool_search(?:_tool_(?:regex|bm25)(?:_\d+)?)?$/
+
+const fromChatTools = oncePerFrozen((tools: readonly Fields[]): ChatTools => {
+  const hasSearch = tools.some(({ type }) => SEARCH.test(textOf(type)))
+  const own = tools.filter(({ type }) => type === undefined || type === 'function' || type === 'custom')
+  const hosted = tools.filter((tool) => !own.includes(tool) && !SEARCH.test(textOf(tool.type)))
+  const list = own.map(fromChatTool)
+  return {
+    list: Object.freeze(list),
+    native: new Map(
+      own
+        .filter(({ type }) => type !== 'custom')
+        .map((tool) => [insideName(textOf(definitionIn(tool).name)), tool]),
+    ),
+    names: new Map(own.map(definitionIn).map(({ name }) => [insideName(textOf(name)), textOf(name)])),
+    freeform: new Set(
+      own.filter(({ type }) => type === 'custom').map((tool) => insideName(textOf(definitionIn(tool).name))),
+    ),
+    hasSearch,
+    hosted: hosted.map(({ type }) => textOf(type)),
+  }
+})
+
+function definitionIn(tool: Fields): Fields {
+  return fieldsOf(tool.type === 'custom' ? tool.custom : tool.function)
+}
+
+const fromChatTool = oncePerFrozen((tool: Fields): Fields => {
+  const definition = definitionIn(tool)
+  const { name, description, parameters, strict } = definition
+  if (textOf(name) === '') throw wrong('tools: a function has no name')
+  const isDeferred = tool.defer_loading === true || definition.defer_loading === true
+  return Object.freeze({
+    name: insideName(textOf(name)),
+    ...(tool.type === 'custom'
+      ? fromFreeform(definition)
+      : {
+          ...(textOf(description) === '' ? {} : { description }),
+          input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
+          ...(strict === true ? { strict } : {}),
+        }),
+    ...(isDeferred ? { defer_loading: true } : {}),
+    ...(isFields(tool.cache_control) ? { cache_control: tool.cache_control } : {}),
+  })
+})
+
+const EMPTY_SCHEMA = { type: 'object', properties: {} }
+
+/** Converts `tool_choice`. Mistral's name for `required` is `any`. */
+function fromToolChoice(
+  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
+  { list }: ChatTools,
+): ToolChoice {
+  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
+  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
+  const required = { tool_choice: { type: 'any', ...single } }
+  if (!isGiven(choice) || choice === 'auto') return { field: auto }
+  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
+  if (list.length === 0) throw wrongChoice('there are no tools')
+  if (choice === 'required' || choice === 'any') return { field: required }
+  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
+  const { type, allowed_tools: given } = choice
+  if (type === 'allowed_tools') {
+    const allowed = fieldsOf(given)
+    const barred = barredBy(
+      listOf(allowed.tools).map((tool) => nameIn(fieldsOf(tool))),
+      list,
+    )
+    if (barred.size === list.length) throw wrongChoice('none of the allowed tools is in "tools"')
+    return { barred, field: allowed.mode === 'required' ? required : auto }
+  }
+  const name = nameIn(choice)
+  if (!list.some((tool) => tool.name === name))
+    throw wrongChoice(`there is no tool "${name.slice(0, 80)}" in "tools"`)
+  return { field: { tool_choice: { type: 'tool', name, ...single } } }
+}
+
+function nameIn(tool: Fields): string {
+  return insideName(textOf(fieldsOf(tool.function ?? tool.custom).name) || textOf(tool.name))
+}
+
+function wrongChoice(what: string) {
+  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
+  return wrong(`tool_choice: ${what}; ${expected}`)
+}
+
+/** Fields that are converted or belong to the conversation; every other field is a setting of the server. */
+const CONVERTED = [
+  'model',
+  'messages',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'stream',
+  'stream_options',
+]
+
+function termsOf(body: Fields, { native }: ChatTools): ClientTerms {
+  return { api: 'chat', settings: omitFields(body, ...CONVERTED), tools: native }
+}
+
+/** What a converted reply cannot express; such a request is only forwarded. */
+function unconvertibleIn(body: Fields, { hosted }: ChatTools): string | undefined {
+  const { n, logprobs, modalities, audio, functions, function_call: call } = body
+  if (isGiven(n) && n !== 1) return `n: ${String(n).slice(0, 20)} replies`
+  if (logprobs === true) return 'logprobs'
+  const format = unknownFormat(body.response_format)
+  if (format !== undefined) return `response_format: ${format}`
+  if (isGiven(audio) || listOf(modalities).some((kind) => kind !== 'text')) return 'audio output'
+  if (isGiven(functions) || isGiven(call)) return 'functions, the retired form of tools'
+  if (isGiven(body.web_search_options)) return 'web_search_options'
+  return hosted.length > 0 ? `a tool of type ${hosted[0]?.slice(0, 60)}` : undefined
+}
+
+/** A format of replies that no other API has, or that lacks its schema. */
+function unknownFormat(format: unknown): string | undefined {
+  const { type, json_schema: schema } = fieldsOf(format)
+  if (!isGiven(format) || type === 'text' || type === 'json_object') return undefined
+  if (type !== 'json_schema') return `the type "${textOf(type).slice(0, 40)}"`
+  return isFields(fieldsOf(schema).schema) ? undefined : 'a json_schema without a schema'
+}
+
+/** The messages and the calls in them. */
+function countOf(messages: readonly Fields[]): number {
+  return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
+}
+
+function wrong(message: string) {
+  return refuseRequest(400, 'invalid_request_error', message)
+}

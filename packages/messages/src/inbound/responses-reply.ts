@@ -1,0 +1,220 @@
+// Writes a reply in the Responses API: its events with their sequence numbers, and the response object.
+import { randomUUID } from 'node:crypto'
+import {
+  type BlockInMaking,
+  type Fields,
+  fieldsOf,
+  finishBlock,
+  grow,
+  listOf,
+  textOf,
+} from '@toolshelf/core/internal'
+import { exactJson, stringifyExact } from '../json/exact.ts'
+import type { HttpAnswer, StreamEvent } from '../types.ts'
+import { REFUSAL_BLOCK } from '../upstream/refused.ts'
+import { laterUsage } from '../usage.ts'
+import { refusalIn } from './openai-content.ts'
+import {
+  type Ending,
+  endingOf,
+  failedEnding,
+  repeatedOnce,
+  responseHead,
+  toResponsesUsage,
+} from './responses-envelope.ts'
+import { type ItemWriter, itemWriterFor, type Place } from './responses-output.ts'
+import { asksForSummary } from './responses-reasoning.ts'
+import type { ToolTable } from './responses-tools.ts'
+import type { StoredItems } from './stored-items.ts'
+import type { ReplyWriter } from './types.ts'
+
+/** Options of `createResponsesWriter`. */
+type ResponsesReplyOptions = {
+  /** The client's request. */
+  readonly body: Fields
+  readonly model: string
+  readonly table: ToolTable
+  /** Remembers the items, unless the client says `store: false`. */
+  readonly stored?: StoredItems | undefined
+}
+
+/** Creates the writer of one reply. */
+export function createResponsesWriter({ body, model, table, stored }: ResponsesReplyOptions): ReplyWriter {
+  const memory = body.store === false ? undefined : stored
+  const events = createEvents(body.stream === true)
+  const output = createOutput(events, table, asksForSummary(body.reasoning))
+  const createdAt = seconds()
+  let head: Fields = {}
+  let usage: Fields = {}
+  let stopReason = ''
+  /** How the response ended; undefined while it is still streaming. */
+  let ending: Ending | undefined
+
+  function start(message: Fields): string {
+    // Ids of remembered items are ours: those of an upstream may repeat, or be guessed by others.
+    const upstreamId = memory ? '' : textOf(message.id).replace(/^msg_/, '')
+    const suffix = upstreamId || randomUUID().replaceAll('-', '')
+    output.nameItems(suffix)
+    usage = fieldsOf(message.usage)
+    head = responseHead(body, `resp_${suffix}`, textOf(message.model) || model, createdAt)
+    return (
+      events.write('response.created', { response: head }) +
+      events.write('response.in_progress', { response: head })
+    )
+  }
+
+  const isRefused = () => output.items().some(isRefusal)
+
+  function response(end: Ending): Fields {
+    return {
+      ...head,
+      ...repeatedOnce(body),
+      ...end,
+      output: output.items(),
+      usage: end.status === 'failed' ? null : toResponsesUsage(usage),
+      ...(end.status === 'completed' ? { completed_at: seconds() } : {}),
+    }
+  }
+
+  function finish(end: Ending): string {
+    if (ending) return ''
+    ending = end
+    // Clients run a call once its item is done, so an item that broke off must not be marked as done.
+    const rest = end.status === 'failed' ? '' : output.endAll()
+    if (end.status !== 'failed') memory?.keep(output.items())
+    return rest + events.write(`response.${end.status}`, { response: response(end) }, stringifyExact)
+  }
+
+  function written(event: StreamEvent): string {
+    switch (event.type) {
+      case 'message_start':
+        return start(fieldsOf(event.message))
+      case 'content_block_start':
+        return output.start(event)
+      case 'content_block_delta':
+        return output.grow(event)
+      case 'content_block_stop':
+        return output.end(event.index)
+      case 'message_delta':
+        stopReason = textOf(fieldsOf(event.delta).stop_reason)
+        usage = laterUsage(usage, fieldsOf(event.usage))
+        return isRefused() ? '' : output.whole({ ...REFUSAL_BLOCK, text: refusalIn(fieldsOf(event.delta)) })
+      case 'message_stop':
+        return finish(endingOf(stopReason, isRefused()))
+      case 'error':
+        return finish(failedEnding(answerOf(event)))
+      default:
+        return ''
+    }
+  }
+
+  return {
+    // A client counts only events as signs of life, but wants `response.created` to be the first.
+    get ping() {
+      return events.count() === 0 || ending ? ': ping\n\n' : events.write('keepalive', {})
+    },
+    add: written,
+    // A stream starts with `response.created`, even if the model never answers.
+    failure: (answer) => (events.count() === 0 ? start({}) : '') + finish(failedEnding(answer)),
+    document: () => stringifyExact(response(ending ?? endingOf(stopReason, isRefused()))),
+  }
+}
+
+type Events = {
+  /** Returns an event as text; empty if the reply is not streamed. */
+  readonly write: (type: string, fields: Fields, stringify?: (value: unknown) => string) => string
+  readonly count: () => number
+}
+
+/** Numbers the events of a stream. */
+function createEvents(isStream: boolean): Events {
+  let sequence = 0
+  return {
+    write(type, fields, stringify = JSON.stringify) {
+      if (!isStream) return ''
+      return `event: ${type}\ndata: ${stringify({ type, sequence_number: sequence++, ...fields })}\n\n`
+    },
+    count: () => sequence,
+  }
+}
+
+/** A block on its way, and the item that it becomes. */
+type Making = BlockInMaking & { readonly item: ItemWriter }
+
+type Output = {
+  /** Sets what the ids of all items have in common. */
+  readonly nameItems: (suffix: string) => void
+  readonly start: (event: StreamEvent) => string
+  readonly grow: (event: StreamEvent) => string
+  readonly end: (index: unknown) => string
+  /** Writes a block that is complete. */
+  readonly whole: (block: Fields) => string
+  /** Ends the blocks that are still open. */
+  readonly endAll: () => string
+  readonly items: () => Fields[]
+}
+
+/** Turns the blocks of a reply into output items. */
+function createOutput({ write }: Events, table: ToolTable, showsReasoning: boolean): Output {
+  const items: Fields[] = []
+  const open = new Map<unknown, Making>()
+  let suffix = ''
+
+  const place = (prefix: string): Place => {
+    const index = items.length
+    const id = `${prefix}${suffix}_${index}`
+    items.push({})
+    return {
+      id,
+      emit: (type, fields) => write(type, { item_id: id, output_index: index, ...fields }),
+      added: (item) => write('response.output_item.added', { output_index: index, item }),
+      done(item) {
+        items[index] = item
+        // Its input may have numbers that JavaScript cannot represent.
+        return write('response.output_item.done', { output_index: index, item }, stringifyExact)
+      },
+    }
+  }
+  const end = (index: unknown): string => {
+    const making = open.get(index)
+    open.delete(index)
+    return making ? making.item.end(finishBlock(making, exactJson), making.json) : ''
+  }
+  const start = (index: unknown, block: Fields): string => {
+    const item = itemWriterFor(block, { table, showsReasoning, place })
+    if (!item) return ''
+    open.set(index, { block, json: '', item })
+    return item.start(block)
+  }
+  return {
+    nameItems(given) {
+      suffix = given
+    },
+    start: ({ index, content_block: block }) => start(index, fieldsOf(block)),
+    whole: (block) => start('whole', block) + end('whole'),
+    grow({ index, delta: given }) {
+      const making = open.get(index)
+      if (!making) return ''
+      const delta = fieldsOf(given)
+      grow(making, delta)
+      return making.item.grow(textOf(delta.text) || textOf(delta.thinking) || textOf(delta.partial_json))
+    },
+    end,
+    endAll: () => [...open.keys()].map(end).join(''),
+    items: () => items.filter(({ type }) => type !== undefined),
+  }
+}
+
+function isRefusal({ content }: Fields): boolean {
+  return listOf(content).some((part) => fieldsOf(part).type === 'refusal')
+}
+
+/** An error in a stream as a response. */
+function answerOf(event: StreamEvent): HttpAnswer {
+  const isRequest = fieldsOf(event.error).type === 'invalid_request_error'
+  return { status: isRequest ? 400 : 502, headers: {}, body: JSON.stringify(event) }
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000)
+}

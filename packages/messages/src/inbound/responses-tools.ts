@@ -1,0 +1,216 @@
+// Converts the tools of a Responses request to the Messages shape: functions, namespaces, freeform and shell tools. The
+// table also gives a tool's own name and namespace back for the reply.
+import {
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  listOf,
+  oncePerFrozen,
+  textOf,
+} from '@toolshelf/core/internal'
+import { refuseRequest } from '../errors.ts'
+import { clientToolDefinition } from './responses-definitions.ts'
+import { insideName } from './tool-names.ts'
+
+/** A tool as the client knows it. */
+export type ClientTool = {
+  /** `function`, `custom`, `local_shell`, `shell`, `apply_patch` or `tool_search`. */
+  readonly type: string
+  readonly name: string
+  /** Empty if the tool is in none. */
+  readonly namespace: string
+}
+
+/** The tools of a request, converted. */
+export type ToolTable = {
+  /** The definitions in the Messages shape. */
+  readonly list: readonly Fields[]
+  /** The client's tools by their names inside the gateway. */
+  readonly tools: ReadonlyMap<string, ClientTool>
+  /** The client's own definitions by name inside the gateway; a namespace holds its one tool. Includes hosted tools. */
+  readonly native: ReadonlyMap<string, Fields>
+  /** The name inside the gateway of a tool that the client names. */
+  readonly insideName: (namespace: string, name: string) => string
+  /** Descriptions of namespaces by name. */
+  readonly namespaces: ReadonlyMap<string, string>
+  /** Types of tools that only OpenAI can run. */
+  readonly hosted: ReadonlySet<string>
+  /** The name of the search tool that the client runs. */
+  readonly searchName: string | undefined
+  /** The client expects hidden searches of its deferred tools, as OpenRouter's search tool does them. */
+  readonly hidesSearches: boolean
+}
+
+/** The namespace in which Codex puts tools that are in none. */
+const DEFAULT_NAMESPACE = 'functions'
+
+/** The search tool of the Messages API that runs in the gateway. */
+export const HOSTED_SEARCH = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
+
+/** Search tools of gateways, for example `openrouter:tool_search`; their clients know no items for searches. */
+const GATEWAY_SEARCH = /^[\w-]+:tool_search$/
+
+/** The name of a client-run search tool, unless another tool has it. */
+const CLIENT_SEARCH = 'tool_search'
+
+/** A converted definition, and what it was. */
+type Entry = { readonly tool: ClientTool; readonly definition: Fields; readonly native: Fields }
+
+/** Converts the tools of a request and those that its items add, which are deferred. */
+export function toolTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
+  const known = lastTable(clientTools[0] ?? NO_TOOLS)
+  if (known.table && isSame(known.clientTools, clientTools) && isSame(known.added, added)) return known.table
+  const table = buildTable(clientTools, added)
+  Object.assign(known, { clientTools, added, table })
+  return table
+}
+
+const NO_TOOLS: Fields = Object.freeze({})
+
+type KnownTable = {
+  readonly clientTools: readonly Fields[]
+  readonly added: readonly Fields[]
+  readonly table: ToolTable | undefined
+}
+
+/** The table of the last request whose tools began with this one. */
+const lastTable = oncePerFrozen((_: Fields): KnownTable => ({ clientTools: [], added: [], table: undefined }))
+
+function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index])
+}
+
+/** Returns the names inside the gateway of the tools that definitions define. */
+export function namesIn(definitions: readonly unknown[], table: ToolTable): string[] {
+  const entries = definitions.map(fieldsOf).flatMap(entriesOf)
+  return [...new Set(entries.map(({ tool }) => table.insideName(tool.namespace, tool.name)))]
+}
+
+function buildTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
+  const list: Fields[] = []
+  const tools = new Map<string, ClientTool>()
+  const native = new Map<string, Fields>()
+  const names = new Map<string, string>()
+  const namespaces = new Map<string, string>()
+  const hosted = new Set<string>()
+  let searchName: string | undefined
+
+  const add = ({ tool, definition, native: own }: Entry): string | undefined => {
+    const key = keyOf(tool.namespace, tool.name)
+    if (names.has(key)) return undefined
+    const name = freeName(textOf(definition.name), key, tools)
+    names.set(key, name)
+    tools.set(name, tool)
+    native.set(name, own)
+    list.push(name === definition.name ? definition : { ...definition, name })
+    return name
+  }
+  for (const definition of clientTools) {
+    const { type } = definition
+    const entries = entriesOf(definition)
+    for (const entry of entries) add(entry)
+    if (type === 'namespace') namespaces.set(textOf(definition.name), textOf(definition.description))
+    if (type === 'tool_search' && definition.execution === 'client') searchName = add(searchEntry(definition))
+    else if (type === 'tool_search') list.push(HOSTED_SEARCH)
+    else if (isHosted(definition)) {
+      hosted.add(textOf(type))
+      native.set(freeName(textOf(type), `${hosted.size}`, native), definition)
+    }
+  }
+  for (const definition of added) for (const entry of entriesOf(definition)) add(asDeferred(entry))
+
+  return {
+    list: Object.freeze(list),
+    tools,
+    native,
+    insideName: (namespace, name) =>
+      names.get(keyOf(namespace, name)) ??
+      // OpenAI puts a tool that a search loaded in a namespace of its own name.
+      (namespace === name ? names.get(keyOf('', name)) : undefined) ??
+      insideName(joined(namespace, name)),
+    namespaces,
+    hosted,
+    searchName,
+    hidesSearches: clientTools.some(({ type }) => GATEWAY_SEARCH.test(textOf(type))),
+  }
+}
+
+function keyOf(namespace: string, name: string): string {
+  return `${namespace === DEFAULT_NAMESPACE ? '' : namespace}\n${name}`
+}
+
+/** The name, or a stable other one if another tool has it. */
+function freeName(name: string, key: string, taken: ReadonlyMap<string, unknown>): string {
+  return taken.has(name) || name === HOSTED_SEARCH.name ? insideName(`${name}.${hash(key)}`) : name
+}
+
+function joined(namespace: string, name: string): string {
+  if (namespace === '' || namespace === DEFAULT_NAMESPACE) return name
+  return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`
+}
+
+/** The converted definitions of an entry of `tools`; none for search tools and tools that only OpenAI runs. */
+const entriesOf = oncePerFrozen((tool: Fields): readonly Entry[] => {
+  if (tool.type !== 'namespace') return entryOf(tool, '', tool)
+  const { name, description, tools } = tool
+  if (textOf(name) === '') throw wrong('tools: a namespace has no name; send one')
+  return listOf(tools).flatMap((inner) => {
+    const own = fieldsOf(inner)
+    return entryOf(own, textOf(name), { type: 'namespace', name, description, tools: [own] })
+  })
+})
+
+function entryOf(own: Fields, namespace: string, native: Fields): Entry[] {
+  const type = textOf(own.type)
+  const converted = type === 'function' ? fromFunction(own) : clientToolDefinition(own)
+  if (!converted) return []
+  const name = textOf(own.name) || (type === 'function' || type === 'custom' ? '' : type)
+  if (name === '') throw wrong(`tools: a tool of type "${type}" has no name; send one`)
+  const definition = Object.freeze({
+    name: insideName(joined(namespace, name)),
+    ...converted,
+    ...(own.defer_loading === true ? { defer_loading: true } : {}),
+  })
+  return [{ tool: { type, name, namespace }, definition, native }]
+}
+
+function fromFunction({ description, parameters, strict }: Fields): Fields {
+  return {
+    ...(textOf(description) === '' ? {} : { description }),
+    input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
+    ...(strict === true ? { strict } : {}),
+  }
+}
+
+const EMPTY_SCHEMA = { type: 'object', properties: {} }
+
+/** The client runs this search itself. `defer_loading: false` says from the first request on that the client defers. */
+function searchEntry(tool: Fields): Entry {
+  const { description, input_schema } = fromFunction(tool)
+  return {
+    tool: { type: CLIENT_SEARCH, name: CLIENT_SEARCH, namespace: '' },
+    definition: {
+      name: CLIENT_SEARCH,
+      description: description ?? 'Finds tools that are not in your list yet and loads them.',
+      input_schema,
+      defer_loading: false,
+    },
+    native: tool,
+  }
+}
+
+function asDeferred(entry: Entry): Entry {
+  if (entry.definition.defer_loading === true) return entry
+  return { ...entry, definition: { ...entry.definition, defer_loading: true } }
+}
+
+function isHosted(tool: Fields): boolean {
+  const type = textOf(tool.type)
+  if (type === '') throw wrong('tools: a tool has no type; send "function", for example')
+  return entriesOf(tool).length === 0 && type !== 'namespace' && !GATEWAY_SEARCH.test(type)
+}
+
+function wrong(message: string) {
+  return refuseRequest(400, 'invalid_request_error', message)
+}

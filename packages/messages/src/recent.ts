@@ -1,0 +1,72 @@
+// Small least-recently-used caches, bounded by the number or by the size of what they hold.
+import { dropOldest } from '@toolshelf/core/internal'
+
+/** A least-recently-used cache that is bounded by the number of its values. */
+export type Recent<Value> = {
+  readonly get: (key: string) => Value | undefined
+  readonly set: (key: string, value: Value) => void
+  readonly delete: (key: string) => void
+}
+
+/** Creates a cache of this many values. */
+export function createRecent<Value>(maxValues: number): Recent<Value> {
+  const values = new Map<string, Value>()
+  return {
+    get(key) {
+      const value = values.get(key)
+      if (value === undefined) return undefined
+      values.delete(key)
+      values.set(key, value)
+      return value
+    },
+    set(key, value) {
+      values.delete(key)
+      values.set(key, value)
+      dropOldest(values, maxValues)
+    },
+    delete: (key) => void values.delete(key),
+  }
+}
+
+/** A least-recently-used cache that is bounded by the size of what it holds. */
+type SizedCache<Value> = {
+  readonly isEmpty: () => boolean
+  readonly get: (key: string) => Value | undefined
+  /** Keeps a value of this size, unless it is too large by itself. */
+  readonly set: (key: string, value: Value, size: number) => void
+}
+
+/** Limits in characters: in total, and for each value. */
+const MAX_CHARACTERS = 64_000_000
+const MAX_OF_ONE = 2_000_000
+
+/** Creates a cache of this many characters. */
+export function createSizedCache<Value>(maxCharacters = MAX_CHARACTERS): SizedCache<Value> {
+  const known = new Map<string, { readonly value: Value; readonly size: number }>()
+  let total = 0
+  const forget = (key: string) => {
+    total -= known.get(key)?.size ?? 0
+    known.delete(key)
+  }
+  return {
+    isEmpty: () => known.size === 0,
+    get(key) {
+      const entry = known.get(key)
+      if (!entry) return undefined
+      known.delete(key)
+      known.set(key, entry)
+      return entry.value
+    },
+    set(key, value, valueSize) {
+      const size = key.length + valueSize
+      forget(key)
+      if (size > Math.min(MAX_OF_ONE, maxCharacters)) return
+      known.set(key, { value, size })
+      total += size
+      for (const oldest of known.keys()) {
+        if (total <= maxCharacters) break
+        forget(oldest)
+      }
+    },
+  }
+}

@@ -1,0 +1,102 @@
+// Replaces long tool results in a client's history by previews, and reads them for the model. The client sends its whole
+// history with each request, so nothing is stored: what replaces a result depends on its text alone, in every
+// process, and only the conversation that contains a result can read it.
+
+import type { TraceListener } from '@toolshelf/core'
+import type { Pause } from '@toolshelf/core/internal'
+import {
+  blocksOf,
+  type Fields,
+  fieldsOf,
+  idIn,
+  oncePerFrozen,
+  pageSizeFor,
+  READ_TOOL,
+  readPart,
+  readResultTool,
+  replacementFor,
+  textOf,
+  unknownHandle,
+} from '@toolshelf/core/internal'
+import { digestOf } from '@toolshelf/core/internal/node'
+
+/** Replaces long results and reads them. */
+export type LongResults = {
+  /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
+  readonly tool: Fields
+  /** The messages with previews in place of long results; the same objects for messages without any. */
+  readonly replaceIn: (messages: readonly Fields[]) => Fields[]
+  /** Reports the long results of the newest message, as every request contains the older ones again. */
+  readonly report: (messages: readonly Fields[], trace: TraceListener | undefined) => void
+  /** Answers a call of the reading tool from the client's own messages: texts, ours first. */
+  readonly read: (messages: readonly Fields[], input: unknown, pause?: Pause) => Promise<string[]>
+}
+
+/** A result longer than the budget. */
+type LongResult = { readonly block: Fields; readonly text: string; readonly id: string }
+
+/** Creates the replacement; `budget` is the number of characters up to which a result stays whole. */
+export function createLongResults(budget: number): LongResults {
+  const pageSize = pageSizeFor(budget)
+  const longIn = oncePerFrozen((message: Fields): readonly LongResult[] =>
+    message.role !== 'user' ? [] : blocksOf(message.content).flatMap((block) => longResult(block, budget)),
+  )
+  const replaced = oncePerFrozen((message: Fields): Fields => {
+    const long = new Map(longIn(message).map((result) => [result.block, result]))
+    if (long.size === 0) return message
+    const content = blocksOf(message.content).map((block) => {
+      const result = long.get(block)
+      return result ? withPreview(result, budget, pageSize) : block
+    })
+    return Object.freeze({ ...message, content })
+  })
+  return {
+    tool: { name: READ_TOOL, description: readResultTool.description, input_schema: readResultTool.schema },
+    replaceIn: (messages) => messages.map(replaced),
+    report(messages, trace) {
+      const newest = messages.at(-1)
+      if (!trace || !newest) return
+      for (const { block, text, id } of longIn(newest)) {
+        const { kind, note, preview } = replacementFor(text, id, { budget, pageSize })
+        const sizes = { kind, size: text.length, shown: note.length + preview.length }
+        const callId = textOf(block.tool_use_id)
+        trace({ type: 'shelved', id: callId, name: nameOfCall(messages, callId), ...sizes })
+      }
+    },
+    async read(messages, input, pause) {
+      const fields = fieldsOf(input)
+      const id = idIn(fields.handle)
+      const found = messages.flatMap((message) => longIn(message)).find((result) => result.id === id)
+      if (!found) return [unknownHandle(fields.handle)]
+      const part = await readPart(found.text, fields, { pageSize, pause })
+      return 'problem' in part ? [part.problem] : [part.heading, part.body].filter((text) => text !== '')
+    },
+  }
+}
+
+function longResult(block: Fields, budget: number): LongResult[] {
+  if (block.type !== 'tool_result' || block.is_error === true) return []
+  const texts = blocksOf(block.content).filter(isText)
+  const length = texts.reduce((sum, { text }) => sum + textOf(text).length, 0)
+  if (length <= budget) return []
+  const text = texts.map((one) => textOf(one.text)).join('\n')
+  return [{ block, text, id: digestOf(text) }]
+}
+
+function withPreview({ block, text, id }: LongResult, budget: number, pageSize: number): Fields {
+  const { note, preview } = replacementFor(text, id, { budget, pageSize })
+  const others = blocksOf(block.content).filter((one) => !isText(one))
+  const shown = [note, preview].map((written) => ({ type: 'text', text: written }))
+  return { ...block, content: [...shown, ...others] }
+}
+
+function isText({ type }: Fields): boolean {
+  return type === 'text'
+}
+
+function nameOfCall(messages: readonly Fields[], id: string): string {
+  const calls = blocksOf(messages.at(-2)?.content).filter(
+    (block) => block.type === 'tool_use' && block.id === id,
+  )
+  return textOf(calls[0]?.name)
+}

@@ -1,0 +1,178 @@
+// An upstream for OpenAI's Chat Completions API: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
+import type { IncomingMessage } from 'node:http'
+import { type Fields, fieldsOf, listOf } from '@toolshelf/core/internal'
+import { jsonBytes } from '../json/text.ts'
+import type {
+  ChosenWire,
+  Headers,
+  HttpAnswer,
+  MessagesRequest,
+  SamplingOutcome,
+  StreamEvent,
+  Upstream,
+  UpstreamCall,
+  UpstreamWire,
+} from '../types.ts'
+import { type ChatReply, createReply } from './chat-events.ts'
+import { toChatRequest } from './chat-request.ts'
+import { dialectOf } from './dialects.ts'
+import { fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
+import { maskable, withMaskedSecrets } from './mask.ts'
+import { offer } from './offer.ts'
+import {
+  addressOf,
+  bearer,
+  jsonOf,
+  messagesErrorAnswer,
+  openaiOrigin,
+  toMessagesError,
+  toModels,
+  traceContext,
+} from './openai.ts'
+import { readEvents, type ServerSentEvent } from './sse.ts'
+import { thoughtsOf } from './thoughts.ts'
+
+/** Options of `createChatUpstream`. */
+export type ChatOptions = {
+  /** The base URL, such as `http://127.0.0.1:11434/v1`. */
+  readonly url: URL
+  readonly key?: string
+  readonly wire?: UpstreamWire
+}
+
+/**
+ * Creates an upstream that speaks OpenAI's Chat Completions API, as local models do.
+ *
+ * @example
+ * const upstream = createChatUpstream({ url: new URL('http://127.0.0.1:11434/v1') })
+ */
+export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
+  if (wire === 'native')
+    throw new Error(
+      'Chat Completions cannot speak the native wire. Use append or bridge, or leave the wire out.',
+    )
+
+  const post = (body: Fields, { headers, signal }: UpstreamCall) =>
+    openRequest(addressOf(url, 'chat/completions'), {
+      method: 'POST',
+      headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
+      body: jsonBytes(body),
+      signal,
+    })
+
+  const name = `chat ${url.host}`
+  const chosen: ChosenWire = wire
+    ? { wire, why: 'it is forced' }
+    : { wire: 'append', why: 'Chat Completions has no tool references' }
+  const upstream: Upstream = {
+    name,
+    api: 'chat',
+    origin: openaiOrigin(url, key),
+    wireFor(model) {
+      const { maxTools, searchesTools } = dialectOf(url, model)
+      return {
+        ...chosen,
+        ...(maxTools === undefined ? {} : { maxTools }),
+        ...(searchesTools ? { searchesTools } : {}),
+      }
+    },
+    async sample(request, call) {
+      const dialect = dialectOf(url, request.model)
+      const thoughts = thoughtsOf(name, request.model)
+      const body = toChatRequest(request, dialect, thoughts, call.terms)
+      const accepted = await offer(body, SPARE, (smaller) => post(smaller, call))
+      if ('refused' in accepted) return accepted
+      const reply = createReply(request, dialect, thoughts, call.terms?.api === 'chat')
+      return sampled(accepted.incoming, request, reply, call.signal)
+    },
+    countTokens: async () => undefined,
+    models: async ({ headers, signal }) =>
+      toModels(
+        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
+      ),
+  }
+  return withMaskedSecrets(upstream, maskable(key))
+}
+
+/** Optional fields that are dropped if the server refuses them. */
+const SPARE = [
+  ...['stream_options', 'user', 'parallel_tool_calls', 'reasoning_effort', 'thinking', 'temperature'],
+  ...['top_p', 'max_tokens', 'max_completion_tokens'],
+]
+
+async function sampled(
+  incoming: IncomingMessage,
+  request: MessagesRequest,
+  reply: ChatReply,
+  signal: AbortSignal,
+): Promise<SamplingOutcome> {
+  const headers = pickRelayHeaders(incoming)
+  if (request.stream === true && !/json|html/.test(incoming.headers['content-type'] ?? ''))
+    return { events: streamed(incoming, reply, signal), headers }
+  const answer = await explained(() => readWhole(incoming), signal)
+  const completion = fieldsOf(jsonOf(answer.body))
+  if (listOf(completion.choices).length > 0) return { events: whole(completion, reply), headers }
+  return {
+    refused: completion.error
+      ? toMessagesError({ ...answer, status: statusOf(completion) })
+      : noCompletion(headers),
+  }
+}
+
+/** Some gateways report an error with status 200 and the real status in the body. */
+function statusOf({ error }: Fields): number {
+  const { code } = fieldsOf(error)
+  const status = typeof code === 'object' ? 502 : Number(code)
+  return status >= 400 && status < 600 ? status : 502
+}
+
+function noCompletion(headers: Headers): HttpAnswer {
+  const message = 'the upstream did not answer with a completion. Check the path of its URL; most end in /v1.'
+  return messagesErrorAnswer(502, message, headers)
+}
+
+async function* whole(completion: Fields, reply: ChatReply): AsyncGenerator<StreamEvent> {
+  yield* reply.add(completion)
+  yield* reply.end(true)
+}
+
+async function* streamed(
+  incoming: IncomingMessage,
+  reply: ChatReply,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const events = readEvents(incoming.iterator({ destroyOnReturn: false }))
+  let isDone = false
+  try {
+    while (!isDone) {
+      const { value } = await explained(() => events.next(), signal)
+      if (value === undefined) break
+      isDone = value.data.trim() === '[DONE]'
+      if (!isDone && value.data.trim() !== '') yield* reply.add(chunkOf(value))
+    }
+    yield* reply.end(isDone)
+  } finally {
+    // The connection can be reused once the response is read to the end.
+    if (isDone) incoming.resume()
+    else incoming.destroy()
+  }
+}
+
+function chunkOf({ event, data }: ServerSentEvent): unknown {
+  const chunk = jsonOf(data)
+  if (chunk === undefined)
+    throw new UpstreamError('the upstream streamed an event that is not valid JSON. Try again.')
+  return event === 'error' ? { error: chunk } : chunk
+}
+
+/** Turns a connection failure in the middle of a response into an UpstreamError. */
+async function explained<Value>(read: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
+  try {
+    return await read()
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new UpstreamError(`the upstream's reply broke off (${(error as Error).message}). Try again.`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,313 @@
+// The offline model: computes a reply from a request and a script. It is stateless: the progress of a rule is read from
+// the conversation, so a restarted process or another replica continues where it left off.
+
+import {
+  CALL_TOOL,
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  SEARCH_TOOL,
+  signThinking,
+  textOf,
+  toJson,
+  visibleTools,
+} from '@toolshelf/core/internal'
+import type { MessagesRequest } from '../types.ts'
+import { throughCallTool } from '../wire/lower.ts'
+import type { Act, Failure, ModelScript, Rule } from './script-file.ts'
+import {
+  fill,
+  fillFields,
+  type NamePattern,
+  nameWords,
+  patternOf,
+  type ResolveTemplate,
+} from './script-text.ts'
+import {
+  type CallRound,
+  CLIENT_SEARCH,
+  callToolIn,
+  describedTools,
+  type MadeCall,
+  searchToolIn,
+  turnOf,
+} from './script-turn.ts'
+
+/** A reply, or the error response to play. */
+export type ScriptReply =
+  | {
+      readonly content: readonly Fields[]
+      readonly stop: string
+      /** The stream breaks off in the middle. */
+      readonly isCut: boolean
+    }
+  | { readonly failure: Failure }
+
+/** Appended to every turn, so that nobody mistakes the script for a model. */
+export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
+
+/** Computes the reply. `failed` is how often this same request has already failed. */
+export function replyTo(request: MessagesRequest, script: ModelScript, failed = 0): ScriptReply {
+  const turn = turnOf(request)
+  const { steps, groups } = ruleFor(script, turn.user)
+  const sight = sightOf(request)
+  const blocks: Fields[] = []
+  let { rounds } = turn
+  let result = turn.earlier
+  let isCut = false
+  let failures = failed
+  const meaning: ResolveTemplate = (name) =>
+    name === 'user' ? turn.user : name === 'result' ? result : (groups[Number(name)] ?? '')
+  const mustThink = fieldsOf(request.thinking).type === 'enabled' && turn.rounds.length === 0
+  const ended = (stop: string): ScriptReply => {
+    const all = mustThink ? withThought(blocks) : blocks
+    return { content: finished(all, request, script), stop, isCut }
+  }
+
+  const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
+  for (const [index, step] of steps.entries()) {
+    if (step.kind === 'act') {
+      const wanted = step.acts.map((act) => wantedOf(act, meaning, sight.known))
+      const progress = progressOf(wanted, rounds)
+      rounds = rounds.slice(progress.used)
+      result = progress.result ?? result
+      if (!progress.isDue) continue
+      const deeds = blocksFor(wanted, sight, progress.searched)
+      blocks.push(...deeds)
+      if (deeds.some(({ type }) => type === 'tool_use')) return ended('tool_use')
+      continue
+    }
+    // Steps before a call that was already made or searched for belonged to an earlier reply.
+    if (rounds.length > 0 && index < lastAct) continue
+    if (step.kind === 'say') blocks.push(said(fill(step.text, meaning)))
+    if (step.kind === 'think') blocks.push({ type: 'thinking', thinking: fill(step.text, meaning) })
+    if (step.kind === 'cut') isCut = true
+    if (step.kind === 'stop') {
+      blocks.push(said(OFFLINE_NOTE))
+      return ended(step.reason)
+    }
+    if (step.kind === 'fail') {
+      failures -= step.failure.times ?? Number.POSITIVE_INFINITY
+      if (failures < 0) return { failure: step.failure }
+    }
+  }
+  blocks.push(said(OFFLINE_NOTE))
+  return ended('end_turn')
+}
+
+function ruleFor(script: ModelScript, user: string): { steps: Rule['steps']; groups: readonly string[] } {
+  for (const { when, steps } of script.rules) {
+    const groups = when ? when.exec(user) : []
+    if (groups) return { steps, groups }
+  }
+  return { steps: [{ kind: 'say', text: script.otherwise }], groups: [] }
+}
+
+/** An act with its templates filled. */
+type Wanted =
+  | {
+      readonly kind: 'call'
+      readonly name: NamePattern
+      /** Undefined if the text is not a JSON object. */
+      readonly input: Fields | undefined
+      /** Queries to try in sequence until the tool is visible. */
+      readonly searches: readonly Search[]
+    }
+  | { readonly kind: 'search'; readonly search: Search }
+
+/** Words, and how a regex search joins them: all in order, or any. */
+type Search = { readonly query: string; readonly joint: '.*' | '|' }
+
+function wantedOf(act: Act, meaning: ResolveTemplate, known: readonly string[]): Wanted {
+  if (act.kind === 'search')
+    return { kind: 'search', search: { query: fill(act.query, meaning), joint: '|' } }
+  const name = patternOf(act.name, meaning, known)
+  const byWords = (text: string): Search => ({ query: nameWords(text).join(' '), joint: '.*' })
+  const first =
+    act.search === undefined
+      ? byWords(name.said)
+      : ({ query: fill(act.search, meaning), joint: '|' } as const)
+  const searches = [first, byWords(name.said.split('__').at(-1) ?? '')]
+  return { kind: 'call', name, input: inputOf(act.input, meaning), searches }
+}
+
+function inputOf(input: Fields | string, meaning: ResolveTemplate): Fields | undefined {
+  if (typeof input !== 'string') return fillFields(input, meaning)
+  try {
+    const value: unknown = JSON.parse(fill(input, meaning))
+    return isFields(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+type Progress = {
+  /** Whether this step runs now. */
+  readonly isDue: boolean
+  /** Number of rounds that belong to this step. */
+  readonly used: number
+  /** Searches made so far for what this step calls. */
+  readonly searched: SearchCounts
+  readonly result?: string
+}
+
+/** Counts searches for a call: with the client's own search, and with any other. */
+type SearchCounts = { readonly client: number; readonly other: number }
+
+const MAX_SEARCHES = 2
+
+/** The progress of a step. A round of another step means that this one found nothing to call and was skipped. */
+function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
+  // A call without an input is never made, so it needs no searches.
+  const calls = wanted.flatMap((want) => (want.kind === 'call' && want.input ? [want] : []))
+  const isSearching = wanted.some(({ kind }) => kind === 'search')
+  const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
+  const isAside = (call: MadeCall) => call.isSearch && !isCalled(call)
+  const other = rounds.findIndex((round) => calls.length === 0 || !round.every(isAside))
+  const searched = searchesIn(other === -1 ? rounds : rounds.slice(0, other))
+  const used = searched.client + searched.other
+  const round = rounds[used]
+  if (!round) return { isDue: true, used, searched }
+  if (!round.some((call) => isCalled(call) || (call.isSearch && isSearching)))
+    return { isDue: false, used, searched }
+  return { isDue: false, used: used + 1, searched, result: round.map(({ result }) => result).join('\n') }
+}
+
+/** Counts the rounds of searches up to the first that is one too many for one step. */
+function searchesIn(rounds: readonly CallRound[]): SearchCounts {
+  const counts = { client: 0, other: 0 }
+  for (const round of rounds) {
+    const kind = round.some(({ isClientSearch }) => isClientSearch) ? 'client' : 'other'
+    if (counts[kind] === MAX_SEARCHES) break
+    counts[kind]++
+  }
+  return counts
+}
+
+/** The tools that the model could call. */
+type Sight = {
+  readonly visible: readonly string[]
+  /** Callable only through CallTool. */
+  readonly described: readonly string[]
+  readonly callTool: string | undefined
+  readonly search: string | undefined
+  /** The names of all tools: visible, described or deferred. */
+  readonly known: readonly string[]
+}
+
+function sightOf(request: MessagesRequest): Sight {
+  const visible = visibleTools(request)
+  const callTool = callToolIn(visible)
+  const described = callTool === undefined ? [] : describedTools(request)
+  const listed = (request.tools ?? []).map((tool) => textOf(fieldsOf(tool).name))
+  return {
+    visible,
+    described,
+    callTool,
+    search: searchToolIn(visible),
+    known: [...visible, ...described, ...listed],
+  }
+}
+
+/** The reply's blocks for a step: searches for tools that are not visible, or calls of those that are. */
+function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: SearchCounts): Fields[] {
+  const hidden = wanted.flatMap((want) =>
+    want.kind === 'call' && want.input && !callOf(want.name, want.input, sight)
+      ? [nextSearch(want.searches, sight, searched)]
+      : [],
+  )
+  const searches = hidden.flatMap((search) =>
+    search && sight.search ? [searchOf(search, sight.search)] : [],
+  )
+  return searches.length > 0 ? searches : wanted.map((want) => deedOf(want, sight))
+}
+
+/** What to search for next. A client that defers the MCP gateway's tools finds these, and they find the rest. */
+function nextSearch(
+  searches: readonly Search[],
+  { search }: Sight,
+  searched: SearchCounts,
+): Search | undefined {
+  if (search !== CLIENT_SEARCH) return searches[searched.other]
+  return [searches[0], GATEWAY_SEARCH][searched.client]
+}
+
+const GATEWAY_SEARCH: Search = { query: `${SEARCH_TOOL} ${CALL_TOOL}`, joint: '|' }
+
+function deedOf(want: Wanted, sight: Sight): Fields {
+  if (want.kind === 'call') {
+    if (!want.input) return said(`What to give ${want.name.said} is not a JSON object, so I do not call it.`)
+    return callOf(want.name, want.input, sight) ?? said(missOf(want.name))
+  }
+  return sight.search === undefined
+    ? said('I cannot see a search tool, so I do not search.')
+    : searchOf(want.search, sight.search)
+}
+
+function missOf({ said, near }: NamePattern): string {
+  const wanted = said.startsWith('/') ? `whose name matches ${said}` : `named ${said}`
+  const advice = near.length > 0 ? ` Several end in _${said}: ${near.join(', ')}.` : ''
+  return `I cannot see a tool ${wanted}, so I do not call it.${advice}`
+}
+
+/** A call of the first matching visible tool; undefined if there is none. */
+function callOf({ fits }: NamePattern, input: Fields, sight: Sight): Fields | undefined {
+  const { visible, described, callTool } = sight
+  const direct = visible.find(fits)
+  if (direct !== undefined) return { type: 'tool_use', name: direct, input }
+  const name = described.find(fits)
+  if (name === undefined || callTool === undefined) return undefined
+  return { ...throughCallTool({ type: 'tool_use', name, input }), name: callTool }
+}
+
+const MAX_QUERY_LENGTH = 500
+const MAX_PATTERN_LENGTH = 200
+
+function searchOf({ query, joint }: Search, name: string): Fields {
+  if (!name.endsWith('_regex'))
+    return { type: 'tool_use', name, input: { query: query.slice(0, MAX_QUERY_LENGTH) } }
+  const words = query.match(/[\p{L}\p{N}_]+/gu) ?? []
+  const telling = joint === '|' ? words.filter((word) => word.length > 2) : words
+  const pattern = (telling.length > 0 ? telling : words).join(joint)
+  return { type: 'tool_use', name, input: { pattern: pattern.slice(0, MAX_PATTERN_LENGTH) } }
+}
+
+function said(text: string): Fields {
+  return { type: 'text', text }
+}
+
+/** Completes the blocks as the API would: merges adjacent texts, adds call ids, signs thinking. */
+function finished(blocks: readonly Fields[], request: MessagesRequest, script: ModelScript): Fields[] {
+  const seed = hash(toJson(request.messages))
+  const content: Fields[] = []
+  for (const block of blocks.filter((block) => !isBlank(block))) {
+    const last = content.at(-1)
+    if (block.type === 'thinking') content.push({ ...block, signature: signature(request, script, content) })
+    else if (block.type === 'tool_use') content.push(called(block, hash(`${seed} ${content.length}`), script))
+    else if (last?.type === 'text') content[content.length - 1] = said(`${last.text}\n${block.text}`)
+    else content.push(block)
+  }
+  return content
+}
+
+/** With `thinking: { type: 'enabled' }` a model starts its turn with a thought, and the API wants it back. */
+function withThought(blocks: readonly Fields[]): readonly Fields[] {
+  const first = blocks.find((block) => !isBlank(block))
+  return first?.type === 'thinking' ? blocks : [{ type: 'thinking', thinking: 'The script says.' }, ...blocks]
+}
+
+/** Whether templates left a block empty, which the API would refuse. */
+function isBlank({ text, thinking }: Fields): boolean {
+  return (text ?? thinking) !== undefined && textOf(text ?? thinking).trim() === ''
+}
+
+function signature(request: MessagesRequest, script: ModelScript, content: readonly Fields[]): string {
+  return script.boundThinking ? signThinking(request, content) : 'script'
+}
+
+/** A call with its fields in the API's order. APIs without tool search have no `caller`. */
+function called({ type, name, input }: Fields, id: string, { api }: ModelScript): Fields {
+  const caller = api === 'current' ? { caller: { type: 'direct' } } : {}
+  return { type, id: `toolu_script_${id}`, name, input, ...caller }
+}

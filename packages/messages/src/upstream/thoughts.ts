@@ -1,0 +1,88 @@
+// Stores the reasoning data of OpenAI-style models in Messages thinking blocks. The client sends them back, and only the
+// upstream and model they came from receive the data again.
+import {
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  oncePerFrozen,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
+import type { MessagesRequest } from '../types.ts'
+import { withoutForeignCitations } from './citations.ts'
+import { jsonOf } from './openai.ts'
+
+/** Encodes and decodes reasoning data for one model of one upstream. */
+export type Thoughts = {
+  /** Encodes data as the signature of a thinking block. */
+  readonly sign: (kept: Fields) => string
+  /** Decodes a block's signature; undefined if it comes from another model or upstream. */
+  readonly keptIn: (block: Fields) => Fields | undefined
+}
+
+const MARK = 'toolshelf'
+
+/** Creates the codec for a model of an upstream. */
+export function thoughtsOf(upstream: string, model: string): Thoughts {
+  const start = `${MARK}.${hash(`${upstream}\n${model}`)}.`
+  return {
+    sign: (kept) => start + Buffer.from(toJson(kept)).toString('base64url'),
+    keptIn({ type, signature }) {
+      const text = textOf(signature)
+      if (type !== 'thinking' || !text.startsWith(start)) return undefined
+      const kept = jsonOf(Buffer.from(text.slice(start.length), 'base64url').toString())
+      return isFields(kept) ? kept : undefined
+    },
+  }
+}
+
+/** Returns whether the gateway created a thinking block, for any model. */
+export function isKeptThought({ type, signature }: Fields): boolean {
+  return type === 'thinking' && textOf(signature).startsWith(`${MARK}.`)
+}
+
+const ITEM = `${MARK}.item.`
+
+/** Stores an item of the Responses API that only OpenAI understands as a thinking block; others drop it. */
+export function keepItem(item: Fields): Fields {
+  return { type: 'thinking', thinking: '', signature: ITEM + Buffer.from(toJson(item)).toString('base64url') }
+}
+
+/** Returns the item stored in a thinking block. */
+export function itemIn({ type, signature }: Fields): Fields | undefined {
+  const text = textOf(signature)
+  if (type !== 'thinking' || !text.startsWith(ITEM)) return undefined
+  const item = jsonOf(Buffer.from(text.slice(ITEM.length), 'base64url').toString())
+  return isFields(item) ? item : undefined
+}
+
+/** Removes the thinking and the citations that the gateway created: Anthropic's API would refuse them. */
+export function withoutKeptThoughts(request: MessagesRequest): MessagesRequest {
+  const isKept = (message: Fields) => plain(message) !== message
+  if (!request.messages.some(isKept)) return request
+  const messages = request.messages.flatMap((message) => {
+    const stripped = plain(message)
+    return stripped !== message && isEmpty(stripped.content) ? [] : [stripped]
+  })
+  return { ...request, messages }
+}
+
+const plain = oncePerFrozen((message: Fields): Fields => {
+  const { role, content } = message
+  if (role !== 'assistant' || !Array.isArray(content)) return message
+  const kept = content
+    .filter((block) => !isKeptThought(fieldsOf(block)))
+    .map((block) => (isFields(block) ? withoutForeignCitations(block) : block))
+  const isSame = kept.length === content.length && kept.every((block, index) => block === content[index])
+  return isSame ? message : Object.freeze({ ...message, content: kept })
+})
+
+function isEmpty(content: unknown): boolean {
+  return Array.isArray(content) && content.length === 0
+}
+
+/** Returns whether the client asks to see thinking. */
+export function asksForThinking({ thinking }: MessagesRequest): boolean {
+  return ['enabled', 'adaptive'].includes(textOf(fieldsOf(thinking).type))
+}

@@ -1,0 +1,293 @@
+// Verifies access tokens: JWTs that a configured identity provider signed for this gateway.
+
+import { fieldsOf } from '@toolshelf/core/internal'
+import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
+import { isOnLoopback, isSafeUrl } from './settings.ts'
+
+/** The claims of a verified token, or why it is not accepted. */
+export type VerifiedToken =
+  | { readonly claims: JWTPayload; readonly issuer: string }
+  | { readonly problem: string; readonly isUnreachable: boolean }
+
+type TokenCheckOptions = {
+  readonly issuers: readonly string[]
+  readonly audience: () => string
+  readonly fetch: typeof fetch
+  readonly now: () => number
+  readonly notify: (message: string) => void
+}
+
+/** Signatures by public keys. Excludes `none` and the HS family, whose key would have to be shared. */
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+/** Values of `typ` that access tokens have; rejects tokens that declare themselves ID or logout tokens. */
+const TYPES = ['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt']
+const MAX_CHARACTERS = 12_000
+/** How much clocks may differ. */
+const LEEWAY_SECONDS = 30
+/** Keys to try for a token without a key id. */
+const MAX_TRIED = 5
+
+/** Returns a function that verifies access tokens. */
+export function createTokenCheck(options: TokenCheckOptions): (token: string) => Promise<VerifiedToken> {
+  const { issuers, audience, now } = options
+  const keysOf = new Map(issuers.map((issuer) => [issuer, createIssuerKeys({ ...options, issuer })]))
+
+  async function check(token: string): Promise<VerifiedToken> {
+    if (token.length > MAX_CHARACTERS) return refused(`the token has more than ${MAX_CHARACTERS} characters`)
+    const jose = await import('jose')
+    const issuer = issuerOf(token, jose.decodeJwt)
+    const keys = issuer === undefined ? undefined : keysOf.get(issuer)
+    if (issuer === undefined) return refused('the token is not a JWT with an issuer')
+    if (!keys) return refused('the token is of another issuer')
+    const verify = (set: JSONWebKeySet) =>
+      verifyWith(set, token, {
+        issuer,
+        audience: audience(),
+        algorithms: ALGORITHMS,
+        clockTolerance: LEEWAY_SECONDS,
+        currentDate: new Date(now()),
+        requiredClaims: ['exp', 'sub'],
+      })
+    try {
+      const { payload, protectedHeader } = await withKeys(keys, verify)
+      const type = protectedHeader.typ
+      if (type !== undefined && !TYPES.includes(type.toLowerCase()))
+        return refused('the token is not an access token')
+      return { claims: payload, issuer }
+    } catch (error) {
+      if (error instanceof IssuerUnreachable) return { problem: error.message, isUnreachable: true }
+      return refused(reasonOf(error))
+    }
+  }
+  return check
+}
+
+const refused = (problem: string): VerifiedToken => ({ problem, isUnreachable: false })
+
+/** Reads the issuer of an unverified token, only to choose whose keys to verify it with. */
+function issuerOf(token: string, decode: (token: string) => JWTPayload): string | undefined {
+  try {
+    const { iss } = decode(token)
+    return typeof iss === 'string' ? iss : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Verifies with the cached keys, and once more with new ones if the token names an unknown key. */
+async function withKeys<Value>(
+  keys: IssuerKeys,
+  verify: (set: JSONWebKeySet) => Promise<Value>,
+): Promise<Value> {
+  const current = await keys.current()
+  try {
+    return await verify(current)
+  } catch (error) {
+    if (codeOf(error) !== NO_KEY) throw error
+    const renewed = await keys.renewed(current)
+    if (!renewed) throw error
+    return verify(renewed)
+  }
+}
+
+async function verifyWith(set: JSONWebKeySet, token: string, options: JWTVerifyOptions) {
+  const { createLocalJWKSet, jwtVerify, errors } = await import('jose')
+  try {
+    return await jwtVerify(token, createLocalJWKSet(set), options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      if (++tried > MAX_TRIED) break
+      try {
+        return await jwtVerify(token, key, options)
+      } catch (failure) {
+        if (codeOf(failure) !== BAD_SIGNATURE) throw failure
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
+
+const NO_KEY = 'ERR_JWKS_NO_MATCHING_KEY'
+const BAD_SIGNATURE = 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED'
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code
+
+/** Describes the error without repeating anything of the token. */
+function reasonOf(error: unknown): string {
+  const { claim } = error as { claim?: unknown }
+  switch (codeOf(error)) {
+    case 'ERR_JWT_EXPIRED':
+      return 'the token has expired'
+    case NO_KEY:
+      return 'the token is signed with an unknown key'
+    case BAD_SIGNATURE:
+      return 'the signature of the token is wrong'
+    case 'ERR_JOSE_ALG_NOT_ALLOWED':
+      return 'the token is signed by an algorithm that is not allowed'
+    case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
+      return claim === 'aud'
+        ? 'the token is for another audience'
+        : `the claim "${String(claim)}" of the token is missing or wrong`
+    default:
+      return 'the token is invalid'
+  }
+}
+
+/** The signing keys of an identity provider. */
+type IssuerKeys = {
+  /** Returns the cached keys; fetches them first if there are none or they are too old. Rejects if that fails. */
+  current(): Promise<JSONWebKeySet>
+  /**
+   * Returns other keys than `tried`, because a token names none of those: the cached ones if they have changed
+   * meanwhile, else newly fetched ones. Returns undefined if they were fetched a moment ago; rejects if the provider
+   * cannot be reached.
+   */
+  renewed(tried: JSONWebKeySet): Promise<JSONWebKeySet | undefined>
+}
+
+type IssuerKeysOptions = {
+  readonly issuer: string
+  readonly fetch: typeof fetch
+  /** The clock in milliseconds. */
+  readonly now: () => number
+  /** Called with messages for the operator. */
+  readonly notify: (message: string) => void
+}
+
+/** Milliseconds after which keys are fetched again in the background, so that a withdrawn key stops working. */
+const FRESH_MS = 10 * 60_000
+/** Milliseconds for which keys are used although their provider cannot be reached. */
+const MAX_AGE_MS = 24 * 3_600_000
+/** Milliseconds between two attempts, because anyone can send tokens that name any key. */
+const COOL_DOWN_MS = 10_000
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 1_000_000
+const MAX_KEYS = 200
+
+/** The provider's keys cannot be fetched now, which is not the sender's fault. */
+class IssuerUnreachable extends Error {
+  override readonly name = 'IssuerUnreachable'
+}
+
+function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions): IssuerKeys {
+  let keys: JSONWebKeySet | undefined
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let triedAt = Number.NEGATIVE_INFINITY
+  let failure: IssuerUnreachable | undefined
+  let underWay: Promise<JSONWebKeySet> | undefined
+
+  function load(): Promise<JSONWebKeySet> {
+    underWay ??= fetchKeys(issuer, fetch)
+      .then(
+        (found) => {
+          keys = found
+          fetchedAt = now()
+          failure = undefined
+          return found
+        },
+        (error: Error) => {
+          if (!failure) notify(`cannot fetch the keys of ${issuer}: ${error.message}`)
+          failure = new IssuerUnreachable(`the keys of ${issuer} cannot be fetched now`)
+          throw failure
+        },
+      )
+      .finally(() => {
+        triedAt = now()
+        underWay = undefined
+      })
+    return underWay
+  }
+
+  const isCoolingDown = () => now() - triedAt < COOL_DOWN_MS
+
+  return {
+    async current() {
+      const age = now() - fetchedAt
+      if (keys && age < MAX_AGE_MS) {
+        if (age > FRESH_MS && !isCoolingDown()) load().catch(() => {})
+        return keys
+      }
+      if (failure && isCoolingDown()) throw failure
+      return load()
+    },
+    async renewed(tried) {
+      if (keys !== tried) return keys
+      if (underWay || !isCoolingDown()) return load()
+      if (failure) throw failure
+      return undefined
+    },
+  }
+}
+
+async function fetchKeys(issuer: string, fetch: typeof globalThis.fetch): Promise<JSONWebKeySet> {
+  const address = await findKeysAddress(issuer, fetch)
+  const isAllowed = isSafeUrl(address) && (!isOnLoopback(address) || isOnLoopback(issuer))
+  if (!isAllowed) throw new Error('its "jwks_uri" is not an https URL')
+  const { keys } = fieldsOf(await fetchJson(address, fetch))
+  if (!Array.isArray(keys) || keys.length > MAX_KEYS)
+    throw new Error(`its "jwks_uri" does not return a list of at most ${MAX_KEYS} keys`)
+  // Skips symmetric keys: one in a public document verifies nothing.
+  return { keys: keys.filter((key) => typeof fieldsOf(key).kty === 'string' && fieldsOf(key).kty !== 'oct') }
+}
+
+/** Returns the URL of the keys from the discovery document of OpenID Connect, or that of RFC 8414. */
+async function findKeysAddress(issuer: string, fetch: typeof globalThis.fetch): Promise<string> {
+  let reason: unknown
+  for (const address of discoveryAddresses(issuer)) {
+    try {
+      const { issuer: named, jwks_uri: keys } = fieldsOf(await fetchJson(address, fetch))
+      if (named !== issuer) throw new Error('its discovery document names another issuer')
+      if (typeof keys !== 'string') throw new Error('its discovery document has no "jwks_uri"')
+      return keys
+    } catch (error) {
+      reason ??= error
+    }
+  }
+  throw reason
+}
+
+function discoveryAddresses(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ]
+}
+
+async function fetchJson(address: string, fetch: typeof globalThis.fetch): Promise<unknown> {
+  const response = await fetch(address, {
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error: Error) => {
+    const { code, message = error.message } = (error.cause ?? {}) as NodeJS.ErrnoException
+    throw new Error(`${address}: ${code ?? message}`)
+  })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`${address} answered ${response.status}`)
+  }
+  const text = await readBounded(response, address)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`${address} did not answer with JSON`)
+  }
+}
+
+async function readBounded({ body }: Response, address: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > MAX_BYTES) throw new Error(`${address} answered with more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
