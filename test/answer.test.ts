@@ -1,7 +1,7 @@
 // What a search answers: matches, no matches, servers that are not there yet, and the host's veto.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../packages/core/src/calls/query.ts'
 import type { Rank, ShelfOptions, Tool } from '../packages/core/src/index.ts'
+import { classicRank } from '../packages/core/src/query.ts'
 import { ask, readAnswer } from '../packages/testkit/src/ask.ts'
 import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 

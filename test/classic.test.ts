@@ -1,8 +1,8 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../packages/core/src/calls/query.ts'
 import type { Ranking, Tool } from '../packages/core/src/index.ts'
 import { splitName } from '../packages/core/src/lib/names.ts'
+import { classicRank } from '../packages/core/src/query.ts'
 import { buildPool } from '../packages/core/src/tools/pool.ts'
 import { ask } from '../packages/testkit/src/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf } from '../packages/testkit/src/talk.ts'

@@ -1,7 +1,7 @@
 // The query forms, each with every ranker at hand; only what differs between rankers is left open.
 import { describe, expect, it } from 'vitest'
-import { classicRank } from '../packages/core/src/calls/query.ts'
 import { type Rank, rankers, type ShelfOptions, type Tool } from '../packages/core/src/index.ts'
+import { classicRank } from '../packages/core/src/query.ts'
 import { ask } from '../packages/testkit/src/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 

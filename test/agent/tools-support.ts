@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { createBuiltInTools } from '../../packages/agent/src/tools/built-in.ts'
 import type { AgentTool, ToolInput } from '../../packages/agent/src/types.ts'
-import type { Content } from '../../packages/core/src/calls/calls.ts'
+import type { Content } from '../../packages/core/src/calls.ts'
 import { textIn } from './support.ts'
 
 export type Workplace = {

@@ -1,7 +1,7 @@
 // The gateway when something goes wrong: upstreams that fail in every way, clients that leave, load and nonsense.
 import { Agent, type ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Rank } from '../../packages/core/src/calls/query.ts'
+import type { Rank } from '../../packages/core/src/query.ts'
 import { rankers } from '../../packages/core/src/rankers/rankers.ts'
 import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'
 import { createResponsesUpstream } from '../../packages/messages/src/upstream/responses.ts'

@@ -1,7 +1,7 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classicRank } from '../../packages/core/src/calls/query.ts'
 import { createShelf, type PoolTool, type Rank } from '../../packages/core/src/index.ts'
+import { classicRank } from '../../packages/core/src/query.ts'
 import {
   explainHits,
   findWithScores,

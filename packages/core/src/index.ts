@@ -1,18 +1,17 @@
 // The package's main entry: core with a validator, a clock, the environment and a notifier.
 
-import type { Rank } from './calls/query.ts'
 import { ShelfError } from './errors.ts'
 import { type ResultOptions, resultSettings } from './node/results/stores.ts'
 import { turns } from './node/scheduler.ts'
 import { startTimer } from './node/timer.ts'
+import type { Rank } from './query.ts'
 import { type RankerName, rankers } from './rankers/rankers.ts'
 import { createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
 import { validateInput } from './validate.ts'
 
-export type { SearchOptions, SearchOutcome } from './calls/answer.ts'
-export type { Execute, ResolvedCall, RunOptions } from './calls/calls.ts'
-export type { Hit, Rank, Ranking } from './calls/query.ts'
-export type { CompactOptions } from './compact.ts'
+export type { SearchOptions, SearchOutcome } from './answer.ts'
+export type { Execute, ResolvedCall, RunOptions } from './calls.ts'
+export type { CompactOptions } from './compaction.ts'
 export { ShelfError } from './errors.ts'
 export { type Capabilities, defaultCapabilities } from './gate/capabilities.ts'
 export {
@@ -24,6 +23,7 @@ export { createDiskResults, createMemoryResults } from './node/results/stores.ts
 export { explainBreak } from './prefix.ts'
 export type { Prepared } from './prepare.ts'
 export { presentMessages } from './present.ts'
+export type { Hit, Rank, Ranking } from './query.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
 export type { ResultStore } from './results/results.ts'
 export type { ForkOptions, Shelf } from './shelf.ts'

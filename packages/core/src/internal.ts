@@ -1,6 +1,7 @@
 // What our other packages use of the core, besides its public doors. It may change with every version.
 
-export type { FindRelated, RelatedItem, UnsearchedServer } from './calls/answer.ts'
+export { availableList } from './announce.ts'
+export type { FindRelated, RelatedItem, UnsearchedServer } from './answer.ts'
 export {
   BATCH_TOOL,
   type BatchCall,
@@ -13,8 +14,7 @@ export {
   readBatch,
   resultEvent,
   runBatch,
-} from './calls/calls.ts'
-export { cleanQuery } from './calls/query.ts'
+} from './calls.ts'
 export {
   addFigures,
   type BilledTokens,
@@ -36,8 +36,6 @@ export {
 } from './figures/figures.ts'
 export { capabilityOf, isKnownHost, searchBetas } from './gate/capabilities.ts'
 export { reachesShare } from './gate/gate.ts'
-export { availableList } from './history/announce.ts'
-export { isAnnouncement, isOurText, reminder, searchNote, TOOL_LOADED, withRemark } from './history/notes.ts'
 export { type DiffLine, type FileChange, fileChange } from './lib/diff.ts'
 export {
   type Fields,
@@ -97,6 +95,7 @@ export {
   type SeriesTable,
   storeSeries,
 } from './metrics.ts'
+export { isAnnouncement, isOurText, reminder, searchNote, TOOL_LOADED, withRemark } from './notes.ts'
 export { type Pause, resolveOptions, type Timer } from './options.ts'
 export { withoutUnknown } from './oracle/known.ts'
 export { extendsPrefix } from './oracle/prefix.ts'
@@ -115,6 +114,7 @@ export {
   walkRequest,
 } from './oracle/walk.ts'
 export { type CallKind, describeReads, describeSearches } from './present.ts'
+export { cleanQuery } from './query.ts'
 export {
   type BlockInMaking,
   blockEvents,
@@ -184,4 +184,4 @@ export {
   type UsageMeter,
   type User,
 } from './users/types.ts'
-export { searchTool } from './wire/wire.ts'
+export { searchTool } from './wires.ts'

@@ -1,15 +1,15 @@
 // Defines all options of a shelf with their defaults, and merges and validates them once.
 // Implements A6.
 
-import type { FindRelated } from './calls/answer.ts'
-import type { Rank } from './calls/query.ts'
-import { classicRank } from './calls/query.ts'
+import type { FindRelated } from './answer.ts'
 import { ShelfError } from './errors.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/capabilities.ts'
 import { fieldsOf } from './lib/json.ts'
 import { CALL_TOOL, closestNames, MCP_PREFIX, SEARCH_TOOL } from './lib/names.ts'
 import type { Environment } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
+import type { Rank } from './query.ts'
+import { classicRank } from './query.ts'
 import type { ResultSettings } from './results/results.ts'
 import type { TraceListener } from './trace.ts'
 import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'

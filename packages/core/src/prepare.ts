@@ -2,9 +2,9 @@
 // Implements T6, G7.
 import { capabilityOf } from './gate/capabilities.ts'
 import { decide, readMode } from './gate/gate.ts'
-import { type Facts, type FoldedHistory, follow } from './history/fold.ts'
+import { type Facts, type FoldedHistory, follow } from './history.ts'
+import { demandsOf, normalize, viewFor, withValidThinking } from './normalize.ts'
 import { reportRequest } from './report-request.ts'
-import { demandsOf, normalize, viewFor, withValidThinking } from './request/normalize.ts'
 import {
   announce,
   assemble,
@@ -16,11 +16,11 @@ import {
   shownBy,
   toolsFor,
   withHostTools,
-} from './request/request.ts'
+} from './request.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
 import { partitionTools, undefer } from './tools/policy.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
-import { makeWire } from './wire/wire.ts'
+import { makeWire } from './wires.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {

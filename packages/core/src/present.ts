@@ -1,6 +1,6 @@
 // Lists what a person sees of a conversation; searches for tools are hidden (P).
 // Implements P1, P2.
-import { messageBlocks } from './history/notes.ts'
+import { messageBlocks } from './notes.ts'
 import type { Block, Message, MessageLike } from './types.ts'
 
 /** One line of a conversation as a person sees it. */

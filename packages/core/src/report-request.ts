@@ -1,6 +1,6 @@
 // Reports a prepared request to event listeners: the decision, the tools that the model sees, and whether the cached
 // prefix holds.
-import type { Facts } from './history/fold.ts'
+import type { Facts } from './history.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'

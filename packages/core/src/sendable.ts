@@ -1,8 +1,8 @@
 // Converts a history into messages that any back-end accepts, with or without tool search.
-import { withoutThinking } from './history/fold.ts'
-import { normalize, type View } from './request/normalize.ts'
+import { withoutThinking } from './history.ts'
+import { normalize, type View } from './normalize.ts'
 import type { Message, MessageLike, SendableItem } from './types.ts'
-import { loadedEarlier } from './wire/wire.ts'
+import { loadedEarlier } from './wires.ts'
 
 /** The rules for messages of a request without tool search. */
 export const plainView: View = {

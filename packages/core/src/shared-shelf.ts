@@ -9,7 +9,7 @@ import type { Host } from './state.ts'
 import { oddMark } from './tools/policy.ts'
 import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './tools/pool.ts'
 import type { Pool, ServerDetails, Tool } from './types.ts'
-import { PLACEHOLDER } from './wire/wire.ts'
+import { PLACEHOLDER } from './wires.ts'
 
 /** What a shelf and its forks share. */
 export type SharedShelf = {

@@ -2,7 +2,7 @@
 // functions of core do the work.
 // Implements G6, L5, U1.
 
-import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './calls/answer.ts'
+import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
 import {
   answerRead,
   type Content,
@@ -13,10 +13,10 @@ import {
   runCall,
   shelveResult,
   toolResult,
-} from './calls/calls.ts'
-import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
+} from './calls.ts'
+import { type CompactOptions, compactHistory, snipHistory } from './compaction.ts'
 import { ShelfError } from './errors.ts'
-import { follow } from './history/fold.ts'
+import { follow } from './history.ts'
 import { quote } from './lib/text.ts'
 import { badOption, type Options, resolveOptions } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'

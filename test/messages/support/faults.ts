@@ -16,7 +16,7 @@ import {
   type RequestRecord,
   serveMessagesGateway,
 } from '../../../packages/cli/src/http/messages/server.ts'
-import type { Rank } from '../../../packages/core/src/calls/query.ts'
+import type { Rank } from '../../../packages/core/src/query.ts'
 import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import { createMessagesGateway } from '../../../packages/messages/src/gateway.ts'
 import { parseModeSetting } from '../../../packages/messages/src/plan.ts'

@@ -9,8 +9,8 @@ import {
   type MessagesHttpOptions,
   serveMessagesGateway,
 } from '../../../packages/cli/src/http/messages/server.ts'
-import type { Rank } from '../../../packages/core/src/calls/query.ts'
 import type { Fields } from '../../../packages/core/src/lib/json.ts'
+import type { Rank } from '../../../packages/core/src/query.ts'
 import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import {
   createMessagesGateway,

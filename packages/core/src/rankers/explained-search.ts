@@ -1,8 +1,8 @@
 // Searches as the search tool does, with the scores of the ranker, and explains why each hit was found: for
 // `toolshelf search` and the inspector.
 
-import type { Rank } from '../calls/query.ts'
-import { find } from '../calls/query.ts'
+import type { Rank } from '../query.ts'
+import { find } from '../query.ts'
 import type { ScorePart } from '../search/explain-fusion.ts'
 import { isMostlyLatin, type Translation } from '../search/languages/translate.ts'
 import type { WordMatch } from '../search/lexical/explain.ts'

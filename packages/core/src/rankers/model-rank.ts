@@ -10,11 +10,11 @@
 // score (S18).
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Rank } from '../calls/query.ts'
 import type { Embedder, EmbedProgress } from '../embed/embedder.ts'
 import { splitName } from '../lib/names.ts'
 import { dropOldest } from '../lib/objects.ts'
 import { withTimeout } from '../node/with-timeout.ts'
+import type { Rank } from '../query.ts'
 import type { HybridParts } from '../search/hybrid.ts'
 import type { PoolTool } from '../types.ts'
 

@@ -3,8 +3,8 @@
 // pattern.
 // Implements wire 18, 19.
 import { RE2JS } from 're2js'
-import type { Rank } from '../calls/query.ts'
 import { turns } from '../node/scheduler.ts'
+import type { Rank } from '../query.ts'
 import { SearchInputError } from '../search/input-error.ts'
 import { searchFields } from '../search/words/query-words.ts'
 import type { PoolTool } from '../types.ts'

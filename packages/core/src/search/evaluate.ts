@@ -2,7 +2,7 @@
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. Going down the list, every gold or acceptable tool counts until n of them have counted.
-import type { Hit, Rank } from '../calls/query.ts'
+import type { Hit, Rank } from '../query.ts'
 import { serverOf } from '../tools/pool.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { SearchInputError } from './input-error.ts'

@@ -1,7 +1,7 @@
 // Implements the default ranker: gathers candidates (candidates.ts), scores them (fusion.ts) and reorders them
 // (reorder.ts).
 // Implements S7.
-import type { Hit, Rank } from '../calls/query.ts'
+import type { Hit, Rank } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import { CANDIDATES, type Candidates, gatherCandidates } from './candidates.ts'
 import { type Evidence, type FusionWeights, fuse, fusionFeatures } from './fusion.ts'

@@ -1,6 +1,6 @@
 // Implements the rankers by words: `lexical`, Toolshelf's own, and `bm25`, which behaves like the hosted search tool.
 // Implements wire 18.
-import type { Rank } from '../calls/query.ts'
+import type { Rank } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import { SearchInputError } from './input-error.ts'
 import { buildLexicalIndex, type LexicalIndex } from './lexical/lexical.ts'

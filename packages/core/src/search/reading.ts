@@ -1,7 +1,8 @@
 // Indexes and embeds lists of tools, with breaks for other work. A search that would wait too long for a new list gets
 // the tools indexed so far, and how many are missing.
-import { searchText } from '../calls/query.ts'
+
 import type { Pause } from '../options.ts'
+import { searchText } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import type { LexicalIndex } from './lexical/lexical.ts'
 import { LEXICAL } from './lexical/settings.ts'

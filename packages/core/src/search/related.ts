@@ -1,6 +1,6 @@
 // Searches other items together with the tools, and returns those that rank among the best of both.
-import type { FindRelated, RelatedItem } from '../calls/answer.ts'
-import type { Rank } from '../calls/query.ts'
+import type { FindRelated, RelatedItem } from '../answer.ts'
+import type { Rank } from '../query.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { poolTools } from './evaluate.ts'
 import { ownName } from './words/query-words.ts'

@@ -1,5 +1,5 @@
 // Reorders ranked tools by rules that no score expresses: named servers, lists and harmless tools first, few duplicates.
-import type { Hit } from '../calls/query.ts'
+import type { Hit } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import type { Candidates } from './candidates.ts'
 import { actionOfTool, isDestructive, nameMention } from './intent/actions.ts'

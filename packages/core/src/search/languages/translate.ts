@@ -1,7 +1,7 @@
 // Detects queries in other languages and translates them word by word, with a table that is part of the package.
 // Implements S14, S18.
 
-import type { Hit } from '../../calls/query.ts'
+import type { Hit } from '../../query.ts'
 import type { PoolTool } from '../../types.ts'
 import { deniedDeletion } from '../intent/denial.ts'
 import { FILLER_WORDS, STOP_WORDS, unaccent } from '../words/words.ts'

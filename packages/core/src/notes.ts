@@ -5,7 +5,7 @@
 // fields. Only the host can write fields, so a tool's output cannot forge a note. One note is plain text: the list of
 // tools that a search loaded, on wires without references. It counts only at the start of the result of our own search.
 // Implements A5, A8, C1, L1, L3, S9.
-import type { AnnouncementStep, Block, Message, Origin, TextBlock, ToolResult, ToolUse } from '../types.ts'
+import type { AnnouncementStep, Block, Message, Origin, TextBlock, ToolResult, ToolUse } from './types.ts'
 
 /** Returns a message's blocks; a string becomes one text block, any other content none. */
 export function messageBlocks(message: Message | undefined): readonly Block[] {

@@ -1,7 +1,7 @@
 // Folds messages into facts: what is loaded and announced. Repairs calls without results and results without calls first,
 // which the API refuses and hosts that drop single messages leave behind (C5).
 // Implements A3, C3, C4, D8, L1, L2, L3, L4.
-import type { AnnouncementStep, Block, Message, MessageLike } from '../types.ts'
+
 import {
   isBlock,
   keptDeltas,
@@ -13,6 +13,7 @@ import {
   strings,
   textBlock,
 } from './notes.ts'
+import type { AnnouncementStep, Block, Message, MessageLike } from './types.ts'
 
 /** Replaces a result that is no longer in the history. */
 const MISSING_RESULT = 'The result of this call is no longer in the conversation.'

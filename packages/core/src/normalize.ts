@@ -12,7 +12,9 @@ import {
   pairedTurn,
   referredNames,
   withoutSearches,
-} from '../history/fold.ts'
+} from './history.ts'
+import { toJson, withoutCacheControl } from './lib/json.ts'
+import { hash, oncePerFrozen } from './lib/objects.ts'
 import {
   isAnnouncement,
   isBlock,
@@ -25,13 +27,11 @@ import {
   takeRemark,
   textBlock,
   withoutNoteFields,
-} from '../history/notes.ts'
-import { toJson, withoutCacheControl } from '../lib/json.ts'
-import { hash, oncePerFrozen } from '../lib/objects.ts'
-import { isReference } from '../oracle/references.ts'
-import type { Context } from '../state.ts'
-import type { Block, Definition, Message, RequestLike } from '../types.ts'
-import { loadedEarlier, type Wire } from '../wire/wire.ts'
+} from './notes.ts'
+import { isReference } from './oracle/references.ts'
+import type { Context } from './state.ts'
+import type { Block, Definition, Message, RequestLike } from './types.ts'
+import { loadedEarlier, type Wire } from './wires.ts'
 
 /** Returns what the messages of this request may contain. */
 export function viewFor(

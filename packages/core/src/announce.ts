@@ -1,12 +1,12 @@
 // Announces to the model the names that it can search for: only changes, within a token budget (A).
 // Implements A1, A2, A3, A6, A7, A9.
 
-import { byName } from '../lib/names.ts'
-import { cleanText, cut, oneLine } from '../lib/text.ts'
-import { estimateTokens } from '../tokens.ts'
-import type { AnnouncementStep, Origin, PoolTool, ServerDetails, Servers, ToolPartition } from '../types.ts'
-import type { Facts } from './fold.ts'
+import type { Facts } from './history.ts'
+import { byName } from './lib/names.ts'
+import { cleanText, cut, oneLine } from './lib/text.ts'
 import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'
+import { estimateTokens } from './tokens.ts'
+import type { AnnouncementStep, Origin, PoolTool, ServerDetails, Servers, ToolPartition } from './types.ts'
 
 const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 

@@ -1,10 +1,10 @@
 // Shortens a history without losing a loaded tool: by a summary (C1–C4), or by leaving out single messages (C5).
 // Implements C1, C2, C3, C5.
 
-import { carriesState, foldHistory, keepBlocks, withoutThinking } from './history/fold.ts'
-import { isToolChange, messageBlocks, readDelta, writeBoundary } from './history/notes.ts'
+import { carriesState, foldHistory, keepBlocks, withoutThinking } from './history.ts'
+import { rewrite } from './normalize.ts'
+import { isToolChange, messageBlocks, readDelta, writeBoundary } from './notes.ts'
 import { badOption } from './options.ts'
-import { rewrite } from './request/normalize.ts'
 import { plainView } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
 

@@ -2,21 +2,12 @@
 // skills fit.
 // Implements S1, S8, S12, S13, S16, S17.
 
-import { capabilityOf } from '../gate/capabilities.ts'
-import { isConnecting, wireInUse } from '../gate/gate.ts'
-import { refuse, searchNote, textResult } from '../history/notes.ts'
-import { splitName } from '../lib/names.ts'
-import { aboutChanges, oneLine } from '../lib/text.ts'
-import type { Settings, Timer } from '../options.ts'
-import { keepFound } from '../request/request.ts'
-import type { Conversation, Host, State } from '../state.ts'
-import { charactersFor } from '../tokens.ts'
-import { compactDefinition } from '../tools/compact.ts'
-import { fitTools } from '../tools/fit.ts'
-import { partitionTools } from '../tools/policy.ts'
-import type { Trace, TraceListener } from '../trace.ts'
-import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from '../types.ts'
-import { makeWire, selectIt, type Wire } from '../wire/wire.ts'
+import { capabilityOf } from './gate/capabilities.ts'
+import { isConnecting, wireInUse } from './gate/gate.ts'
+import { splitName } from './lib/names.ts'
+import { aboutChanges, oneLine } from './lib/text.ts'
+import { refuse, searchNote, textResult } from './notes.ts'
+import type { Settings, Timer } from './options.ts'
 import {
   byExactName,
   cleanQuery,
@@ -29,6 +20,15 @@ import {
   selectedNames,
   UNSPACED,
 } from './query.ts'
+import { keepFound } from './request.ts'
+import type { Conversation, Host, State } from './state.ts'
+import { charactersFor } from './tokens.ts'
+import { compactDefinition } from './tools/compact.ts'
+import { fitTools } from './tools/fit.ts'
+import { partitionTools } from './tools/policy.ts'
+import type { Trace, TraceListener } from './trace.ts'
+import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from './types.ts'
+import { makeWire, selectIt, type Wire } from './wires.ts'
 
 /** A host whose tools may change while a search waits. */
 type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }

@@ -2,16 +2,17 @@
 // it comes from (M1, N1). Notes only follow a user message, and nothing that was sent before changes.
 // Implements A1, A2, A4, C3, D8, G7, K3, K4, M1, N1, N5, Q1, Q2, Q3, Q4, Q6, Q8, Q9, U1.
 
-import { ShelfError } from '../errors.ts'
-import { searchBetas } from '../gate/capabilities.ts'
-import { additionBeta } from '../gate/wire-traits.ts'
-import { availableList, deltaNote } from '../history/announce.ts'
-import { appendNote, type Facts, type FoldedHistory } from '../history/fold.ts'
-import { isToolChange, messageBlocks, ourCallId, readDelta } from '../history/notes.ts'
-import { isFields } from '../lib/json.ts'
-import { byName } from '../lib/names.ts'
-import { countMarks, MAX_MARKS } from '../oracle/checks/marks.ts'
-import type { Context, Kept, State, ToolSection } from '../state.ts'
+import { availableList, deltaNote } from './announce.ts'
+import { ShelfError } from './errors.ts'
+import { searchBetas } from './gate/capabilities.ts'
+import { additionBeta } from './gate/wire-traits.ts'
+import { appendNote, type Facts, type FoldedHistory } from './history.ts'
+import { isFields } from './lib/json.ts'
+import { byName } from './lib/names.ts'
+import { type Demands, toolsToReload, toolsToUndefer } from './normalize.ts'
+import { isToolChange, messageBlocks, ourCallId, readDelta } from './notes.ts'
+import { countMarks, MAX_MARKS } from './oracle/checks/marks.ts'
+import type { Context, Kept, State, ToolSection } from './state.ts'
 import type {
   AnnouncementStep,
   Decision,
@@ -24,9 +25,8 @@ import type {
   RequestTool,
   SendableItem,
   ToolPartition,
-} from '../types.ts'
-import type { Wire } from '../wire/wire.ts'
-import { type Demands, toolsToReload, toolsToUndefer } from './normalize.ts'
+} from './types.ts'
+import type { Wire } from './wires.ts'
 
 /** Appends a delta, or returns the list to prepend. */
 export function announce(

@@ -2,20 +2,21 @@
 // each as an event.
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
 
-import { silencePromise } from '../attempt.ts'
-import { isConnecting } from '../gate/gate.ts'
-import { isBlock, messageBlocks, refuse, textBlock, textResult } from '../history/notes.ts'
-import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from '../lib/json.ts'
-import { closestNames, misnamesArguments } from '../lib/names.ts'
-import { errorMessage, oneLine } from '../lib/text.ts'
-import type { Settings } from '../options.ts'
-import { checkResultItem } from '../oracle/checks/content.ts'
-import { imageTypeOf } from '../oracle/checks/media.ts'
-import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/results.ts'
-import type { Conversation, Host, State } from '../state.ts'
-import { withOwnNames } from '../tools/definition.ts'
-import { partitionTools } from '../tools/policy.ts'
-import type { Trace, TraceListener } from '../trace.ts'
+import { searchWire } from './answer.ts'
+import { silencePromise } from './attempt.ts'
+import { isConnecting } from './gate/gate.ts'
+import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from './lib/json.ts'
+import { closestNames, misnamesArguments } from './lib/names.ts'
+import { errorMessage, oneLine } from './lib/text.ts'
+import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.ts'
+import type { Settings } from './options.ts'
+import { checkResultItem } from './oracle/checks/content.ts'
+import { imageTypeOf } from './oracle/checks/media.ts'
+import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results/results.ts'
+import type { Conversation, Host, State } from './state.ts'
+import { withOwnNames } from './tools/definition.ts'
+import { partitionTools } from './tools/policy.ts'
+import type { Trace, TraceListener } from './trace.ts'
 import type {
   Block,
   InputProblem,
@@ -28,9 +29,8 @@ import type {
   ToolResult,
   ToolUse,
   Validate,
-} from '../types.ts'
-import type { Wire } from '../wire/wire.ts'
-import { searchWire } from './answer.ts'
+} from './types.ts'
+import type { Wire } from './wires.ts'
 
 /** The call that an event is about. */
 export type CallSubject = {
