@@ -38,7 +38,7 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 // A doc comment at the start of a piece of source, before or after the bar of a union.
 const leadingComment = /^[\s|]*\/\*\*(.*?)\*\//s
 
-/** Reads types by `file#Name`, with the file below packages/: `core/src/trace.ts#Trace`. */
+/** Reads types by `file#Name`, with the file below packages/: `core/src/events.ts#Trace`. */
 export function readTypes(places: readonly string[]): TypeDoc[] {
   const api = new API({ cwd: root })
   try {

@@ -16,13 +16,13 @@ const events: readonly Section[] = [
     heading: 'The stream of events',
     text: 'The library, both gateways and the agent report the same types of events. The option `trace` of `createShelf` is called with the events of a shelf. The option `trace` of `createAgent` is called with requests to the model, calls, results and permissions. The gateways (`createMcpGateway`, `createMessagesGateway`) call `openTrace` for each conversation, and the listener that it returns receives the events of that conversation. Events contain names, numbers, search queries and error messages of the API. Only the field `content` contains text of the conversation.',
     types: [
-      'core/src/trace.ts#Trace',
-      'core/src/trace.ts#ConversationKind',
-      'core/src/trace.ts#ClientIdentity',
-      'core/src/trace.ts#ToolShare',
-      'core/src/trace.ts#ReportedBreakCause',
-      'core/src/trace.ts#PrefixChange',
-      'core/src/figures/figures.ts#BilledTokens',
+      'core/src/events.ts#Trace',
+      'core/src/events.ts#ConversationKind',
+      'core/src/events.ts#ClientIdentity',
+      'core/src/events.ts#ToolShare',
+      'core/src/events.ts#ReportedBreakCause',
+      'core/src/events.ts#PrefixChange',
+      'core/src/figures.ts#BilledTokens',
       'core/src/types.ts#Decision',
       'core/src/types.ts#DecisionReason',
       'core/src/types.ts#Origin',
@@ -31,7 +31,7 @@ const events: readonly Section[] = [
   {
     heading: 'The audit file',
     text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. Each line is written before the program continues, so a process that is killed loses at most the line that it is writing. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
-    types: ['core/src/trace.ts#TraceRecord'],
+    types: ['core/src/events.ts#TraceRecord'],
   },
   {
     heading: 'MCP servers: events of the host',
@@ -44,7 +44,7 @@ const events: readonly Section[] = [
     types: [
       'cli/src/http/messages/server.ts#RequestRecord',
       'messages/src/request-outcome.ts#RequestOutcome',
-      'core/src/figures/figures.ts#Figures',
+      'core/src/figures.ts#Figures',
     ],
   },
   {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Ranking, Tool } from '../packages/core/src/index.ts'
 import { splitName } from '../packages/core/src/lib/names.ts'
+import { buildPool } from '../packages/core/src/pool.ts'
 import { classicRank } from '../packages/core/src/query.ts'
-import { buildPool } from '../packages/core/src/tools/pool.ts'
 import { ask } from '../packages/testkit/src/ask.ts'
 import { builtIn, exampleTools, mcp, quietShelf } from '../packages/testkit/src/talk.ts'
 

@@ -9,10 +9,10 @@ export {
   serveMessagesGateway,
 } from '../packages/cli/src/http/messages/server.ts'
 export * from '../packages/core/src/index.ts'
+export * from '../packages/core/src/node/with-lock.ts'
 export * from '../packages/core/src/oracle.ts'
 export * from '../packages/core/src/pure.ts'
-export * from '../packages/core/src/store/types.ts'
-export * from '../packages/core/src/store/with-lock.ts'
+export * from '../packages/core/src/store.ts'
 export * from '../packages/mcp/src/index.ts'
 export * from '../packages/messages/src/index.ts'
 export * from '../packages/server/src/store/memory.ts'

@@ -21,8 +21,7 @@ const DIRECTIONS = new Map(
 )
 
 /** The parts of the core that need Node, a clock or packages. */
-const IMPURE =
-  /^core\/src\/(node|embed|rankers|store|users)\/|^core\/src\/(index|internal-node|validate)\.ts$/
+const IMPURE = /^core\/src\/(node|embed|rankers)\/|^core\/src\/(index|internal-node|validate)\.ts$/
 
 const root = fileURLToPath(new URL('../packages/', import.meta.url))
 const packages = readdirSync(root).filter((name) => name !== 'testkit')

@@ -1,10 +1,9 @@
 // H3. Names of MCP tools, and the way back from them.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Tool } from '../packages/core/src/index.ts'
-import { mcpName } from '../packages/core/src/index.ts'
+import { mcpName, type Tool } from '../packages/core/src/index.ts'
 import { splitToolName } from '../packages/core/src/lib/names.ts'
-import { buildPool } from '../packages/core/src/tools/pool.ts'
+import { buildPool } from '../packages/core/src/pool.ts'
 import { type ConfigText, readConfig } from '../packages/mcp/src/config/config.ts'
 import { runs } from '../packages/testkit/src/runs.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'

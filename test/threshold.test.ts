@@ -1,6 +1,6 @@
 // T: the automatic threshold.
 import { describe, expect, it } from 'vitest'
-import { reachesShare } from '../packages/core/src/gate/gate.ts'
+import { reachesShare } from '../packages/core/src/gate.ts'
 import type { ShelfOptions } from '../packages/core/src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createAgent } from '../../packages/agent/src/agent.ts'
 import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
 import type { AgentTool, ToolRunner } from '../../packages/agent/src/types.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Trace } from '../../packages/core/src/events.ts'
 import { echo, runnerOn, said, scripted, serverTools, shelfWith, talking } from './support.ts'
 
 function listening() {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createAgentTool } from '../../packages/agent/src/sub-agent.ts'
 import type { AgentTool } from '../../packages/agent/src/types.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Trace } from '../../packages/core/src/events.ts'
 import type { Message } from '../../packages/core/src/types.ts'
 import { endOf, lines, over, said, saying, shelfWith } from './support.ts'
 

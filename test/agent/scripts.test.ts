@@ -8,7 +8,7 @@ import {
 } from '../../packages/agent/src/permissions/permissions.ts'
 import { createBatchTool, createScriptTool } from '../../packages/agent/src/tools/programs.ts'
 import type { AgentEvent, AgentTool, ToolRunner } from '../../packages/agent/src/types.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Trace } from '../../packages/core/src/events.ts'
 import { endOf, over, said, saying, shelfWith } from './support.ts'
 
 const note: AgentTool = {

@@ -11,7 +11,7 @@ import {
   noFigures,
   type Price,
   withoutToolSearch,
-} from '../../packages/core/src/figures/figures.ts'
+} from '../../packages/core/src/figures.ts'
 
 const price: Price = {
   match: 'm',

@@ -5,13 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Input } from '../../packages/cli/src/command.ts'
 import { pricesIn } from '../../packages/cli/src/prices.ts'
-import {
-  dollars,
-  priceOf,
-  priceOfPrompt,
-  prices,
-  readPrices,
-} from '../../packages/core/src/figures/figures.ts'
+import { dollars, priceOf, priceOfPrompt, prices, readPrices } from '../../packages/core/src/figures.ts'
 
 describe('the price table', () => {
   it('has a date and a source', () => {

@@ -4,9 +4,9 @@ import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { TraceRecord } from '../../packages/core/src/events.ts'
 import { openAuditFile } from '../../packages/core/src/node/audit-file.ts'
 import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
-import type { TraceRecord } from '../../packages/core/src/trace.ts'
 import { createFileFeed, type EventBatch, type EventFeed } from '../../packages/inspector/src/events/files.ts'
 import { createEventRing } from '../../packages/inspector/src/events/ring.ts'
 

@@ -1,9 +1,9 @@
 // Reports events of several kinds to an audit file for ever, without a pause, and says after each one how many it has
 // reported.
 import { writeSync } from 'node:fs'
+import type { Trace } from '../../packages/core/src/events.ts'
 import { openAuditFile } from '../../packages/core/src/node/audit-file.ts'
 import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
 
 /** Waits while the pipe is full. */
 function say(line: string): void {

@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Trace, TraceRecord } from '../../packages/core/src/events.ts'
 import { type AuditFileOptions, openAuditFile } from '../../packages/core/src/node/audit-file.ts'
 import {
   createChildSpan,
@@ -24,7 +25,6 @@ import {
   type EventStamp,
   traceIdOf,
 } from '../../packages/core/src/node/trace-stream.ts'
-import type { Trace, TraceRecord } from '../../packages/core/src/trace.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-00f067aa0ba902b7-01`

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { createMessagesMetrics } from '../../packages/cli/src/http/messages/metrics.ts'
 import { createMetricRegistry } from '../../packages/core/src/metrics.ts'
-import { StoreError } from '../../packages/core/src/store/types.ts'
+import { StoreError } from '../../packages/core/src/store.ts'
 import { createMcpMetrics } from '../../packages/mcp/src/gateway/mcp-metrics.ts'
 import { meterStore, watchProcess } from '../../packages/server/src/operate/metrics.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'

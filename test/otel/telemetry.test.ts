@@ -1,7 +1,7 @@
 // OpenTelemetry: spans and metrics by the conventions, in front of a collector that takes nothing else.
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { ConversationKind, Trace } from '../../packages/core/src/events.ts'
 import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
-import type { ConversationKind, Trace } from '../../packages/core/src/trace.ts'
 import { openTelemetry } from '../../packages/server/src/otel/telemetry.ts'
 import { openReceiver } from './receiver.ts'
 

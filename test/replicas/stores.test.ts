@@ -1,6 +1,6 @@
 // Replicas on real a server of Redis, each with a connection of its own.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { StateStore } from '../../packages/core/src/store/types.ts'
+import type { StateStore } from '../../packages/core/src/store.ts'
 import { openStateStore } from '../../packages/server/src/store/open.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
 import { createKey } from '../../packages/server/src/users/keys.ts'

@@ -2,7 +2,7 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../packages/cli/src/http/mcp/http.ts'
-import type { StateStore } from '../../packages/core/src/store/types.ts'
+import type { StateStore } from '../../packages/core/src/store.ts'
 import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { type Balancer, startBalancer } from '../../packages/testkit/src/balancer.ts'

@@ -1,7 +1,7 @@
 // Previews of long results: by their kind, within their limit, unable to steer or hide.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { previewOf } from '../../packages/core/src/results/results.ts'
+import { previewOf } from '../../packages/core/src/results.ts'
 import { anyText } from '../../packages/testkit/src/any-text.ts'
 import { runs } from '../../packages/testkit/src/runs.ts'
 

@@ -1,7 +1,7 @@
 // The chat's own line about itself: the model, how full the window is, what was saved, as much as fits.
 import { describe, expect, it } from 'vitest'
 import { type Status, statusLine } from '../../packages/cli/src/chat/status.ts'
-import { noFigures } from '../../packages/core/src/figures/figures.ts'
+import { noFigures } from '../../packages/core/src/figures.ts'
 import { served } from '../agent/support.ts'
 import { newPlace, openHere } from './support.ts'
 

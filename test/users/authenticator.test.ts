@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type StateStore, StoreError } from '../../packages/core/src/store/types.ts'
+import { type StateStore, StoreError } from '../../packages/core/src/store.ts'
 import type { Profile } from '../../packages/core/src/users/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'

@@ -1,7 +1,7 @@
 // Credentials of users: encrypted under a key from the environment, bound to their user and server, and rotated.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { StateStore } from '../../packages/core/src/store/types.ts'
+import type { StateStore } from '../../packages/core/src/store.ts'
 import {
   openCredentialStore,
   openKeyring,

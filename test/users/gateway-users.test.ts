@@ -1,7 +1,7 @@
 // A gateway over HTTP with users: sessions, streams and results belong to their user, keys stop at once, limits hold.
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type StateStore, StoreError } from '../../packages/core/src/store/types.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Trace } from '../../packages/core/src/events.ts'
+import { type StateStore, StoreError } from '../../packages/core/src/store.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { eras, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'

@@ -1,7 +1,7 @@
 // A gateway over HTTP with two servers, and users with a key each.
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import type { StateStore } from '../../packages/core/src/store/types.ts'
-import type { Trace } from '../../packages/core/src/trace.ts'
+import type { Trace } from '../../packages/core/src/events.ts'
+import type { StateStore } from '../../packages/core/src/store.ts'
 import type { Profile } from '../../packages/core/src/users/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'

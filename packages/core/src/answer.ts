@@ -2,12 +2,14 @@
 // skills fit.
 // Implements S1, S8, S12, S13, S16, S17.
 
-import { capabilityOf } from './gate/capabilities.ts'
-import { isConnecting, wireInUse } from './gate/gate.ts'
+import { capabilityOf } from './capabilities.ts'
+import type { Trace, TraceListener } from './events.ts'
+import { isConnecting, wireInUse } from './gate.ts'
 import { splitName } from './lib/names.ts'
 import { aboutChanges, oneLine } from './lib/text.ts'
 import { refuse, searchNote, textResult } from './notes.ts'
 import type { Settings, Timer } from './options.ts'
+import { partitionTools } from './policy.ts'
 import {
   byExactName,
   cleanQuery,
@@ -25,8 +27,6 @@ import type { Conversation, Host, State } from './state.ts'
 import { charactersFor } from './tokens.ts'
 import { compactDefinition } from './tools/compact.ts'
 import { fitTools } from './tools/fit.ts'
-import { partitionTools } from './tools/policy.ts'
-import type { Trace, TraceListener } from './trace.ts'
 import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from './types.ts'
 import { makeWire, selectIt, type Wire } from './wires.ts'
 

@@ -4,7 +4,9 @@
 
 import { searchWire } from './answer.ts'
 import { silencePromise } from './attempt.ts'
-import { isConnecting } from './gate/gate.ts'
+import { withOwnNames } from './definition.ts'
+import type { Trace, TraceListener } from './events.ts'
+import { isConnecting } from './gate.ts'
 import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from './lib/json.ts'
 import { closestNames, misnamesArguments } from './lib/names.ts'
 import { errorMessage, oneLine } from './lib/text.ts'
@@ -12,11 +14,9 @@ import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.t
 import type { Settings } from './options.ts'
 import { checkResultItem } from './oracle/checks/content.ts'
 import { imageTypeOf } from './oracle/checks/media.ts'
-import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results/results.ts'
+import { partitionTools } from './policy.ts'
+import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results.ts'
 import type { Conversation, Host, State } from './state.ts'
-import { withOwnNames } from './tools/definition.ts'
-import { partitionTools } from './tools/policy.ts'
-import type { Trace, TraceListener } from './trace.ts'
 import type {
   Block,
   InputProblem,

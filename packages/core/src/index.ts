@@ -11,27 +11,27 @@ import { validateInput } from './validate.ts'
 
 export type { SearchOptions, SearchOutcome } from './answer.ts'
 export type { Execute, ResolvedCall, RunOptions } from './calls.ts'
+export { type Capabilities, defaultCapabilities } from './capabilities.ts'
 export type { CompactOptions } from './compaction.ts'
 export { ShelfError } from './errors.ts'
-export { type Capabilities, defaultCapabilities } from './gate/capabilities.ts'
+export type { Trace, TraceListener } from './events.ts'
 export {
   capabilitiesFromFile,
   capabilitiesFromUrl,
   keepCapabilitiesFresh,
 } from './node/capabilities/source.ts'
 export { createDiskResults, createMemoryResults } from './node/results/stores.ts'
+export { applyPolicy, codingAgentPolicy, type ToolPolicy } from './policy.ts'
 export { explainBreak } from './prefix.ts'
 export type { Prepared } from './prepare.ts'
 export { presentMessages } from './present.ts'
 export type { Hit, Rank, Ranking } from './query.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
-export type { ResultStore } from './results/results.ts'
+export type { ResultStore } from './results.ts'
 export type { ForkOptions, Shelf } from './shelf.ts'
 export type { State } from './state.ts'
 export { estimateTokens } from './tokens.ts'
 export { mcpName } from './tools/names.ts'
-export { applyPolicy, codingAgentPolicy, type ToolPolicy } from './tools/policy.ts'
-export type { Trace, TraceListener } from './trace.ts'
 export type {
   Decision,
   History,

@@ -27,7 +27,9 @@ export {
   traceRecordOf,
 } from './node/trace-stream.ts'
 export { spawnGuarded, watchdog } from './node/watchdog.ts'
+export { withLock } from './node/with-lock.ts'
 export { seconds, TimeoutError, withTimeout } from './node/with-timeout.ts'
+export { type ClientWork, createClientWork, LimitError, type StartedWork } from './node/work.ts'
 export { createYieldBySize } from './node/yield-by-size.ts'
 export {
   EXPLAINED_RANKERS,
@@ -39,5 +41,3 @@ export {
   type Why,
 } from './rankers/explained-search.ts'
 export { patientModel, warmUpEntries, whenIndexed } from './rankers/rankers.ts'
-export { withLock } from './store/with-lock.ts'
-export { type ClientWork, createClientWork, LimitError, type StartedWork } from './users/work.ts'

@@ -15,6 +15,9 @@ export {
   resultEvent,
   runBatch,
 } from './calls.ts'
+export { capabilityOf, isKnownHost, searchBetas } from './capabilities.ts'
+export { cleanTexts } from './definition.ts'
+export type { ClientIdentity, ConversationKind, TraceRecord } from './events.ts'
 export {
   addFigures,
   type BilledTokens,
@@ -33,9 +36,8 @@ export {
   readPrices,
   type Sampling,
   withoutToolSearch,
-} from './figures/figures.ts'
-export { capabilityOf, isKnownHost, searchBetas } from './gate/capabilities.ts'
-export { reachesShare } from './gate/gate.ts'
+} from './figures.ts'
+export { reachesShare } from './gate.ts'
 export { type DiffLine, type FileChange, fileChange } from './lib/diff.ts'
 export {
   type Fields,
@@ -113,6 +115,7 @@ export {
   type WalkStep,
   walkRequest,
 } from './oracle/walk.ts'
+export { buildPool } from './pool.ts'
 export { type CallKind, describeReads, describeSearches } from './present.ts'
 export { cleanQuery } from './query.ts'
 export {
@@ -137,7 +140,7 @@ export {
   type ShelvedResult,
   shelveText,
   unknownHandle,
-} from './results/results.ts'
+} from './results.ts'
 export {
   type Evaluation,
   type EvaluationQuery,
@@ -158,7 +161,7 @@ export {
   type StoredEntry,
   type StoredValue,
   StoreError,
-} from './store/types.ts'
+} from './store.ts'
 export {
   allDefinitionTokens,
   CHARACTERS_PER_TOKEN,
@@ -166,10 +169,7 @@ export {
   MIN_CHARACTERS_PER_TOKEN,
   tokensFor,
 } from './tokens.ts'
-export { cleanTexts } from './tools/definition.ts'
 export { listedNames, serverOfName, slugsOf } from './tools/names.ts'
-export { buildPool } from './tools/pool.ts'
-export type { ClientIdentity, ConversationKind, TraceRecord } from './trace.ts'
 export type { ConversationListener, ConversationStart, OpenTrace } from './trace-conversation.ts'
 export type { Block, MessageLike, Pool, ToolPartition } from './types.ts'
 export { hasSameRights, type Rights, rightsOf } from './users/rights.ts'

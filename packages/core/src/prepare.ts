@@ -1,9 +1,10 @@
 // THE MAIN PATH: turns a host's request into the request to send. One step per line, each in its own file.
 // Implements T6, G7.
-import { capabilityOf } from './gate/capabilities.ts'
-import { decide, readMode } from './gate/gate.ts'
+import { capabilityOf } from './capabilities.ts'
+import { decide, readMode } from './gate.ts'
 import { type Facts, type FoldedHistory, follow } from './history.ts'
 import { demandsOf, normalize, viewFor, withValidThinking } from './normalize.ts'
+import { partitionTools, undefer } from './policy.ts'
 import { reportRequest } from './report-request.ts'
 import {
   announce,
@@ -18,7 +19,6 @@ import {
   withHostTools,
 } from './request.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
-import { partitionTools, undefer } from './tools/policy.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
 import { makeWire } from './wires.ts'
 

@@ -1,7 +1,7 @@
 // Recognises the errors of a back-end that does not support references, and remembers the back-end (G6).
 // Implements G6.
 
-import { backEndKey, usesReferences } from './gate/gate.ts'
+import { backEndKey, usesReferences } from './gate.ts'
 import { parseBetas } from './lib/json.ts'
 import type { Prepared } from './prepare.ts'
 import type { SharedShelf } from './shared-shelf.ts'

@@ -1,7 +1,8 @@
 // Describes a pool of tools as events: the names of each server once, so that requests can refer to them by an id.
+
+import type { ToolShare, Trace } from './events.ts'
 import { hash } from './lib/objects.ts'
 import { allDefinitionTokens, definitionTokens } from './tokens.ts'
-import type { ToolShare, Trace } from './trace.ts'
 import type { Pool, PoolTool } from './types.ts'
 
 type PoolEvent = Extract<Trace, { type: 'pool' }>

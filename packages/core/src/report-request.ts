@@ -1,10 +1,11 @@
 // Reports a prepared request to event listeners: the decision, the tools that the model sees, and whether the cached
 // prefix holds.
+
+import type { PrefixChange, ReportedBreakCause, Trace, TraceListener } from './events.ts'
 import type { Facts } from './history.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
-import type { PrefixChange, ReportedBreakCause, Trace, TraceListener } from './trace.ts'
 import type { Block, Decision, RequestTool } from './types.ts'
 
 type Assembled = PrefixInput & {

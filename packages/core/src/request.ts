@@ -3,8 +3,8 @@
 // Implements A1, A2, A4, C3, D8, G7, K3, K4, M1, N1, N5, Q1, Q2, Q3, Q4, Q6, Q8, Q9, U1.
 
 import { availableList, deltaNote } from './announce.ts'
+import { searchBetas } from './capabilities.ts'
 import { ShelfError } from './errors.ts'
-import { searchBetas } from './gate/capabilities.ts'
 import { additionBeta } from './gate/wire-traits.ts'
 import { appendNote, type Facts, type FoldedHistory } from './history.ts'
 import { isFields } from './lib/json.ts'

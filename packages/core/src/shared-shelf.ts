@@ -2,12 +2,12 @@
 // Implements D1, D2, G3, G6.
 
 import { attempt, silencePromise, swallowErrors } from './attempt.ts'
-import { mergeCapabilities } from './gate/capabilities.ts'
+import { mergeCapabilities } from './capabilities.ts'
 import { dropOldest } from './lib/objects.ts'
 import { badOption, type Pause, type Settings, type Timer } from './options.ts'
+import { oddMark } from './policy.ts'
+import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 import type { Host } from './state.ts'
-import { oddMark } from './tools/policy.ts'
-import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './tools/pool.ts'
 import type { Pool, ServerDetails, Tool } from './types.ts'
 import { PLACEHOLDER } from './wires.ts'
 

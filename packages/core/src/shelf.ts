@@ -16,18 +16,18 @@ import {
 } from './calls.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compaction.ts'
 import { ShelfError } from './errors.ts'
+import type { TraceListener } from './events.ts'
 import { follow } from './history.ts'
 import { quote } from './lib/text.ts'
 import { badOption, type Options, resolveOptions } from './options.ts'
+import { partitionTools } from './policy.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
 import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
-import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/results.ts'
+import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results.ts'
 import { sendableMessages } from './sendable.ts'
 import { createSharedShelf, type SharedShelf } from './shared-shelf.ts'
 import { type Conversation, newConversation, type State } from './state.ts'
-import { partitionTools } from './tools/policy.ts'
-import type { TraceListener } from './trace.ts'
 import type {
   History,
   Message,

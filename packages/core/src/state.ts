@@ -2,14 +2,14 @@
 // Implements L5, U1.
 
 import { swallowErrors } from './attempt.ts'
-import type { Capability } from './gate/capabilities.ts'
-import type { Counts, ModeReading } from './gate/gate.ts'
+import type { Capability } from './capabilities.ts'
+import type { TraceListener } from './events.ts'
+import type { Counts, ModeReading } from './gate.ts'
 import type { Anchors, FoldedHistory } from './history.ts'
 import type { BoundRequest, NormalizedHistory } from './normalize.ts'
 import type { Settings } from './options.ts'
 import type { PrefixInput } from './prefix.ts'
-import type { ResultRecord } from './results/results.ts'
-import type { TraceListener } from './trace.ts'
+import type { ResultRecord } from './results.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
 /** What all conversations of a host share: settings, tools and servers. */

@@ -1,5 +1,5 @@
 // Defines how a conversation of events begins, and who receives it.
-import type { ClientIdentity, TraceListener } from './trace.ts'
+import type { ClientIdentity, TraceListener } from './events.ts'
 
 /** What is known of a conversation when it begins. */
 export type ConversationStart = {

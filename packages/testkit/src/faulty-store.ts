@@ -1,5 +1,5 @@
 // A store that a test can make unreachable, and that counts its operations.
-import { type StateStore, StoreError } from '../../core/src/store/types.ts'
+import { type StateStore, StoreError } from '../../core/src/store.ts'
 
 export type FaultyStore = StateStore & {
   /** Operations by name and the first part of their key, such as `get session`, since the last `reset`. */

@@ -1,5 +1,5 @@
 // An inspector without a port: requests are objects, as its handler takes them.
-import type { TraceRecord } from '../../../packages/core/src/trace.ts'
+import type { TraceRecord } from '../../../packages/core/src/events.ts'
 import { createEventRing } from '../../../packages/inspector/src/events/ring.ts'
 import { createInspector } from '../../../packages/inspector/src/server/handler.ts'
 import type { InspectedServers, InspectorOptions } from '../../../packages/inspector/src/server/types.ts'

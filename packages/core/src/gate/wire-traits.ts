@@ -1,9 +1,9 @@
 // Defines the properties of wires that the gate needs: whether a wire uses references, and which back-ends support it.
 // Implements G4.
 
+import type { Capability } from '../capabilities.ts'
 import type { Settings } from '../options.ts'
 import type { WireName } from '../types.ts'
-import type { Capability } from './capabilities.ts'
 
 /** The capabilities of a back-end, and the settings for it. */
 export type Speaker = { readonly capability: Capability; readonly settings: Settings }

@@ -16,7 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { TraceRecord } from '../trace.ts'
+import type { TraceRecord } from '../events.ts'
 import { type AuditLineOptions, auditLine } from './audit-line.ts'
 
 /** Options of `openAuditFile`. */

@@ -1,8 +1,8 @@
 // Formats a record as a line of the audit file: JSON, short, without secrets, and without content unless enabled.
 
+import type { TraceRecord } from '../events.ts'
 import { type Fields, isFields, toJson, wellFormedJson } from '../lib/json.ts'
 import { cut } from '../lib/text.ts'
-import type { TraceRecord } from '../trace.ts'
 
 /** Options of `auditLine`. */
 export type AuditLineOptions = {

@@ -1,8 +1,8 @@
 // Adds time, conversation and sequence number to events, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
+import type { ClientIdentity, ConversationKind, Trace, TraceListener, TraceRecord } from '../events.ts'
 import { dropOldest } from '../lib/objects.ts'
 import { cut } from '../lib/text.ts'
-import type { ClientIdentity, ConversationKind, Trace, TraceListener, TraceRecord } from '../trace.ts'
 import type { ConversationListener, ConversationStart } from '../trace-conversation.ts'
 
 /** A conversation with an id, which its events carry. */

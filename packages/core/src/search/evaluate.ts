@@ -2,8 +2,9 @@
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
 // acceptable ones. Going down the list, every gold or acceptable tool counts until n of them have counted.
+
+import { serverOf } from '../pool.ts'
 import type { Hit, Rank } from '../query.ts'
-import { serverOf } from '../tools/pool.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { SearchInputError } from './input-error.ts'
 

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, rm, rmdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DEFAULT_BUDGET, type ResultSettings, type ResultStore } from '../../results/results.ts'
+import { DEFAULT_BUDGET, type ResultSettings, type ResultStore } from '../../results.ts'
 import { readBoundedFile } from '../bounded-file.ts'
 import { replaceFile } from '../json-file.ts'
 import { OptionError } from '../option-error.ts'

@@ -2,9 +2,9 @@
 // older drafts.
 // Implements H5, Q9.
 
-import { type Fields, isFields, wellFormedJson } from '../lib/json.ts'
-import { cleanText, cleanValue, cut } from '../lib/text.ts'
-import { PROPERTY_NAME } from '../oracle/checks/schemas.ts'
+import { type Fields, isFields, wellFormedJson } from './lib/json.ts'
+import { cleanText, cleanValue, cut } from './lib/text.ts'
+import { PROPERTY_NAME } from './oracle/checks/schemas.ts'
 import {
   areNames,
   isOfKind,
@@ -12,9 +12,9 @@ import {
   KEYWORD_KINDS,
   type KeywordKind,
   MAX_SCHEMA_DEPTH,
-} from '../oracle/json-schema.ts'
-import type { Definition, Tool } from '../types.ts'
-import { SHORTENED, shortenSchema } from './shorten.ts'
+} from './oracle/json-schema.ts'
+import { SHORTENED, shortenSchema } from './tools/shorten.ts'
+import type { Definition, Tool } from './types.ts'
 
 /** Fields with prose; everything else in a definition is a name or a value. */
 const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])

@@ -1,10 +1,13 @@
 // Decides whether tool search is on for a request, and why (G): the mode that the user asked for and the kill switch (M), and the
 // automatic threshold (T).
 // Implements G1, G2, G4, G5, M1, M2, M3, T1, T2, T3, T4, T5, T6.
-import { dropOldest, type Environment, hash } from '../lib/objects.ts'
-import type { Settings } from '../options.ts'
-import type { Context, Host, State } from '../state.ts'
-import { MIN_CHARACTERS_PER_TOKEN } from '../tokens.ts'
+
+import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
+import { wireTraits } from './gate/wire-traits.ts'
+import { dropOldest, type Environment, hash } from './lib/objects.ts'
+import type { Settings } from './options.ts'
+import type { Context, Host, State } from './state.ts'
+import { MIN_CHARACTERS_PER_TOKEN } from './tokens.ts'
 import type {
   Decision,
   DecisionReason,
@@ -14,9 +17,7 @@ import type {
   ToolPartition,
   ToolSearchMode,
   WireName,
-} from '../types.ts'
-import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
-import { wireTraits } from './wire-traits.ts'
+} from './types.ts'
 
 /** The mode that the user asked for. */
 export type ModeReading = {

@@ -2,7 +2,8 @@
 // those of a shelf. Besides names and numbers they contain queries of the model and error messages of back-ends, servers
 // and rankers. Only the fields `content` contain what a conversation says, and readers drop them unless told to keep them.
 // Implements G5, A4.
-import type { BilledTokens } from './figures/figures.ts'
+
+import type { BilledTokens } from './figures.ts'
 import type { Decision, Origin } from './types.ts'
 
 /** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */

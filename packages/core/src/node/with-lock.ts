@@ -1,8 +1,9 @@
 // Implements a lock over a store: one holder among all replicas. Each renewal is conditional on the version of the last
 // one, so that a holder that was too slow learns that it lost the lock.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorMessage } from '../lib/text.ts'
-import { type StateStore, StoreError } from './types.ts'
+import { type StateStore, StoreError } from '../store.ts'
 
 /** Options of `withLock`. */
 type LockOptions = {

@@ -1,9 +1,9 @@
 // Long results: what kind of text one is, the preview and handle that the model gets instead, and reading by page, lines,
 // search or JSON path.
 
-import { type Fields, isFields, toJson, walkJson } from '../lib/json.ts'
-import { cleanText, cut, errorMessage, readableText } from '../lib/text.ts'
-import type { Pause } from '../options.ts'
+import { type Fields, isFields, toJson, walkJson } from './lib/json.ts'
+import { cleanText, cut, errorMessage, readableText } from './lib/text.ts'
+import type { Pause } from './options.ts'
 
 /**
  * Stores the text of results by owner and id. An owner is one conversation or one client; what another owner stored is

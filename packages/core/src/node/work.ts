@@ -2,9 +2,9 @@
 // of other clients.
 // Implements H10.
 
-import { type Slice, turns } from '../node/scheduler.ts'
-import type { Trace } from '../trace.ts'
-import { type AccessRefusal, isLimited, type UsageMeter, type User } from './types.ts'
+import type { Trace } from '../events.ts'
+import { type AccessRefusal, isLimited, type UsageMeter, type User } from '../users/types.ts'
+import { type Slice, turns } from './scheduler.ts'
 
 /** What work uses up. Calls count as requests. */
 export type WorkKind = 'calls' | 'searches' | 'tokens'
