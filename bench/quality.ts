@@ -8,9 +8,9 @@ import {
   evaluate,
   type Quality,
 } from '../packages/core/src/search/evaluate.ts'
-import { createLexicalIndex } from '../packages/core/src/search/lexical/lexical.ts'
-import { PLAIN_BM25 } from '../packages/core/src/search/lexical/settings.ts'
+import { createLexicalIndex } from '../packages/core/src/search/lexical.ts'
 import { createLexicalRank } from '../packages/core/src/search/lexical-rankers.ts'
+import { PLAIN_BM25 } from '../packages/core/src/search/settings.ts'
 import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { report, table } from './report.ts'
 import { type QuerySet, readSets } from './sets.ts'

@@ -13,9 +13,9 @@ import {
   fuse,
   fusionFeatures,
 } from '../packages/core/src/search/fusion.ts'
-import { readIntent } from '../packages/core/src/search/intent/intent.ts'
-import { createLexicalIndex } from '../packages/core/src/search/lexical/lexical.ts'
-import { createMeaning, createVectors } from '../packages/core/src/search/meaning/meaning.ts'
+import { readIntent } from '../packages/core/src/search/intent.ts'
+import { createLexicalIndex } from '../packages/core/src/search/lexical.ts'
+import { createMeaning, createVectors } from '../packages/core/src/search/meaning.ts'
 
 type Example = {
   readonly set: string

@@ -1,9 +1,5 @@
-// Writes the language table; src/search/languages/translate.ts reads it.
-import {
-  BRIDGE_HEADER,
-  BRIDGE_MAGIC,
-  DIRECTORY_ENTRY,
-} from '../../packages/core/src/search/languages/translate.ts'
+// Writes the language table; src/search/language.ts reads it.
+import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../packages/core/src/search/language.ts'
 
 export type Entry = {
   readonly word: string

@@ -1,7 +1,7 @@
 // The language table: what is written can be read, and a damaged one is refused with a reason.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Bridge, createBridge } from '../../packages/core/src/search/languages/translate.ts'
+import { type Bridge, createBridge } from '../../packages/core/src/search/language.ts'
 import { anyText } from '../../packages/testkit/src/any-text.ts'
 import { runs } from '../../packages/testkit/src/runs.ts'
 import { type Entry, writeTable } from '../../scripts/bridge/table.ts'

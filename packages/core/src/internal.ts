@@ -150,10 +150,10 @@ export {
   poolTools,
   type Quality,
 } from './search/evaluate.ts'
-export type { Translation } from './search/languages/translate.ts'
+export type { Translation } from './search/language.ts'
+export { searchFields } from './search/query-words.ts'
 export { createRelatedSearch, type RelatedEntry } from './search/related.ts'
-export { searchFields } from './search/words/query-words.ts'
-export { FILLER_WORDS, STOP_WORDS, splitWords } from './search/words/words.ts'
+export { FILLER_WORDS, STOP_WORDS, splitWords } from './search/words.ts'
 export {
   entriesIn,
   type MessageListener,

@@ -2,7 +2,7 @@
 
 import { explainHybrid, rankers, whenIndexed } from '../../../packages/core/src/rankers/rankers.ts'
 import { poolTools } from '../../../packages/core/src/search/evaluate.ts'
-import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical/lexical.ts'
+import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical.ts'
 import type { PoolTool } from '../../../packages/core/src/types.ts'
 import type {
   RankedHit,

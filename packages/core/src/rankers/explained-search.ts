@@ -3,10 +3,10 @@
 
 import type { Rank } from '../query.ts'
 import { find } from '../query.ts'
+import type { WordMatch } from '../search/explain.ts'
 import type { ScorePart } from '../search/explain-fusion.ts'
-import { isMostlyLatin, type Translation } from '../search/languages/translate.ts'
-import type { WordMatch } from '../search/lexical/explain.ts'
-import { createLexicalIndex, type LexicalIndex } from '../search/lexical/lexical.ts'
+import { isMostlyLatin, type Translation } from '../search/language.ts'
+import { createLexicalIndex, type LexicalIndex } from '../search/lexical.ts'
 import type { PoolTool } from '../types.ts'
 import { explainHybrid, translateQuery } from './rankers.ts'
 

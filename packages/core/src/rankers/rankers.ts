@@ -9,18 +9,13 @@ import { createScheduler } from '../node/scheduler.ts'
 import { startTimer } from '../node/timer.ts'
 import { buildPool } from '../pool.ts'
 import { classicRank, type Rank } from '../query.ts'
+import { demoteDeprecated } from '../search/deprecated.ts'
 import { explainFusion, type ScorePart } from '../search/explain-fusion.ts'
 import { createHybrid, type HybridParts } from '../search/hybrid.ts'
-import { demoteDeprecated } from '../search/intent/deprecated.ts'
-import {
-  type Bridge,
-  createBridge,
-  createTranslate,
-  type Translation,
-} from '../search/languages/translate.ts'
-import type { LexicalIndex } from '../search/lexical/lexical.ts'
+import { type Bridge, createBridge, createTranslate, type Translation } from '../search/language.ts'
+import type { LexicalIndex } from '../search/lexical.ts'
 import { bm25, lexical } from '../search/lexical-rankers.ts'
-import { createVectors, readMeaning, type Vectors } from '../search/meaning/meaning.ts'
+import { createVectors, readMeaning, type Vectors } from '../search/meaning.ts'
 import type { Breaks } from '../search/reading.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { createModelRank, type ModelRank } from './model-rank.ts'

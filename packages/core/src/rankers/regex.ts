@@ -6,7 +6,7 @@ import { RE2JS } from 're2js'
 import { turns } from '../node/scheduler.ts'
 import type { Rank } from '../query.ts'
 import { SearchInputError } from '../search/input-error.ts'
-import { searchFields } from '../search/words/query-words.ts'
+import { searchFields } from '../search/query-words.ts'
 import type { PoolTool } from '../types.ts'
 
 const MAX_PATTERN_LENGTH = 200

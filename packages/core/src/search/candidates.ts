@@ -1,9 +1,10 @@
 // Gathers the candidates of a query, by words, by meaning and by the encoder, with the evidence for each.
+
+import { actionOfTool } from './actions.ts'
 import type { Evidence, Scale } from './fusion.ts'
-import { actionOfTool } from './intent/actions.ts'
-import { actionFit, type Intent } from './intent/intent.ts'
-import type { LexicalIndex } from './lexical/lexical.ts'
-import type { Vectors } from './meaning/meaning.ts'
+import { actionFit, type Intent } from './intent.ts'
+import type { LexicalIndex } from './lexical.ts'
+import type { Vectors } from './meaning.ts'
 
 /** Candidates to take from each side. */
 export const CANDIDATES = 30

@@ -2,9 +2,9 @@
 import type { PoolTool } from '../types.ts'
 import { CANDIDATES, gatherCandidates } from './candidates.ts'
 import { FUSION_FEATURES, type FusionWeights, fusionFeatures } from './fusion.ts'
-import { readIntent } from './intent/intent.ts'
-import type { LexicalIndex } from './lexical/lexical.ts'
-import type { Vectors } from './meaning/meaning.ts'
+import { readIntent } from './intent.ts'
+import type { LexicalIndex } from './lexical.ts'
+import type { Vectors } from './meaning.ts'
 import { WITHOUT_MODEL } from './weights.ts'
 
 /** What one feature of the fusion added to a tool's score. */

@@ -2,7 +2,7 @@
 // `scripts/train-fusion.ts` on development queries, validated by leaving out whole sets, and copied here so that they
 // can be read.
 // Implements S18.
-import type { LexicalHit } from './lexical/lexical.ts'
+import type { LexicalHit } from './lexical.ts'
 
 /** The scores of one candidate. */
 export type Evidence = {

@@ -3,8 +3,8 @@
 import type { Rank } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import { SearchInputError } from './input-error.ts'
-import { buildLexicalIndex, type LexicalIndex } from './lexical/lexical.ts'
-import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './lexical/settings.ts'
+import { buildLexicalIndex, type LexicalIndex } from './lexical.ts'
+import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
 import { runAtOnce, type Sliced } from './slices.ts'
 
 /** Longest query that the hosted BM25 tool accepts (wire 20). */

@@ -4,10 +4,10 @@
 import type { Pause } from '../options.ts'
 import { searchText } from '../query.ts'
 import type { PoolTool } from '../types.ts'
-import type { LexicalIndex } from './lexical/lexical.ts'
-import { LEXICAL } from './lexical/settings.ts'
+import type { LexicalIndex } from './lexical.ts'
 import { createIndexes } from './lexical-rankers.ts'
-import type { Vectors } from './meaning/meaning.ts'
+import type { Vectors } from './meaning.ts'
+import { LEXICAL } from './settings.ts'
 import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 
 /** Lets pure code give way to other work; the caller supplies the clock. */

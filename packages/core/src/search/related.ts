@@ -3,7 +3,7 @@ import type { FindRelated, RelatedItem } from '../answer.ts'
 import type { Rank } from '../query.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { poolTools } from './evaluate.ts'
-import { ownName } from './words/query-words.ts'
+import { ownName } from './query-words.ts'
 
 /** An item that can be found, and the tool that represents it in the index. */
 export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }

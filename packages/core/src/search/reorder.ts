@@ -1,11 +1,11 @@
 // Reorders ranked tools by rules that no score expresses: named servers, lists and harmless tools first, few duplicates.
 import type { Hit } from '../query.ts'
 import type { PoolTool } from '../types.ts'
+import { actionOfTool, isDestructive, nameMention } from './actions.ts'
 import type { Candidates } from './candidates.ts'
-import { actionOfTool, isDestructive, nameMention } from './intent/actions.ts'
-import type { Intent } from './intent/intent.ts'
-import { ownName } from './words/query-words.ts'
-import { splitWords, stem } from './words/words.ts'
+import type { Intent } from './intent.ts'
+import { ownName } from './query-words.ts'
+import { splitWords, stem } from './words.ts'
 
 /**
  * Ranks the tools of a server first if a short query contains its whole name. In longer queries the name is often just a

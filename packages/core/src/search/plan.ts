@@ -1,12 +1,12 @@
 // Plans a query: for each word, the index terms that match it and how much each contributes.
 
-import type { WeightedWord } from '../meaning/meaning.ts'
-import type { QueryWord } from '../words/query-words.ts'
-import { NO_TERM, type Repair, readQuery, repair, type Vocabulary } from '../words/query-words.ts'
-import { stem, synonymsOf } from '../words/words.ts'
 import { STRENGTH_STEPS } from './analyse.ts'
+import type { WeightedWord } from './meaning.ts'
 import { countOf, type Postings } from './postings.ts'
+import type { QueryWord } from './query-words.ts'
+import { NO_TERM, type Repair, readQuery, repair, type Vocabulary } from './query-words.ts'
 import type { LexicalSettings } from './settings.ts'
+import { stem, synonymsOf } from './words.ts'
 
 /** How an index term matches a word of the query. */
 export type MatchKind = 'word' | 'synonym' | 'prefix' | 'typo' | 'part' | 'form'

@@ -1,9 +1,9 @@
 // Computes a tool's index terms and their strengths: BM25F's weighted, length-normalised and saturated counts over its
 // fields.
-import type { PoolTool } from '../../types.ts'
-import { NO_TERM, searchFields, type Vocabulary } from '../words/query-words.ts'
-import { type Emit, eachWord } from '../words/words.ts'
+import type { PoolTool } from '../types.ts'
+import { NO_TERM, searchFields, type Vocabulary } from './query-words.ts'
 import type { LexicalSettings } from './settings.ts'
+import { type Emit, eachWord } from './words.ts'
 
 /** The largest strength of a posting. A posting's value has 14 bits of strength and two flags. */
 export const STRENGTH_STEPS = 16383

@@ -1,9 +1,9 @@
 // Infers what a tool does (reads, creates, updates, deletes, sends, runs) from its name and description.
 
-import { splitName } from '../../lib/names.ts'
-import type { PoolTool } from '../../types.ts'
-import { ownName } from '../words/query-words.ts'
-import { stem } from '../words/words.ts'
+import { splitName } from '../lib/names.ts'
+import type { PoolTool } from '../types.ts'
+import { ownName } from './query-words.ts'
+import { stem } from './words.ts'
 
 /** A kind of effect: what a tool does, or what a query asks for. */
 export type Action = 'read' | 'create' | 'update' | 'delete' | 'send' | 'run'

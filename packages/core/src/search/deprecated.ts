@@ -1,8 +1,8 @@
 // Ranks deprecated tools behind their successors; keeps the order of all others.
 
-import { splitName } from '../../lib/names.ts'
-import type { Hit, Rank, Ranking } from '../../query.ts'
-import type { PoolTool } from '../../types.ts'
+import { splitName } from '../lib/names.ts'
+import type { Hit, Rank, Ranking } from '../query.ts'
+import type { PoolTool } from '../types.ts'
 
 /** How far down a successor is searched for, even if fewer tools were asked for. */
 const MAX_SEARCHED = 20

@@ -1,6 +1,6 @@
 // Builds documents from tools: terms with their strengths, in compact arrays. A document depends only on its tool, so an
 // update copies the documents of unchanged tools.
-import type { PoolTool } from '../../types.ts'
+import type { PoolTool } from '../types.ts'
 import { type Analyser, analyse } from './analyse.ts'
 
 /** The terms of all documents, one after the other. */

@@ -1,12 +1,12 @@
 // Ranks by meaning: cuts texts into word pieces, averages their vectors, and compares vectors in a WebAssembly kernel.
 // Implements S18.
 
-import { splitName } from '../../lib/names.ts'
-import type { Pause } from '../../options.ts'
-import type { PoolTool } from '../../types.ts'
-import { createToolSlices, runAtOnce, runInSlices, type Sliced } from '../slices.ts'
-import { searchFields } from '../words/query-words.ts'
-import { STOP_WORDS, splitWords } from '../words/words.ts'
+import { splitName } from '../lib/names.ts'
+import type { Pause } from '../options.ts'
+import type { PoolTool } from '../types.ts'
+import { searchFields } from './query-words.ts'
+import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
+import { STOP_WORDS, splitWords } from './words.ts'
 
 /** A growing matrix of quantised vectors. */
 interface Dense {

@@ -1,13 +1,11 @@
 // Implements the lexical index: BM25F over the words of tools, with bonuses for names. Immutable: an update creates a
 // new index that copies unchanged documents, so a search never sees a partial change.
-import type { PoolTool } from '../../types.ts'
-import type { WeightedWord } from '../meaning/meaning.ts'
-import { createToolSlices, runAtOnce, type Sliced } from '../slices.ts'
-import { createVocabulary, type Vocabulary } from '../words/query-words.ts'
+import type { PoolTool } from '../types.ts'
 import { createAnalyser } from './analyse.ts'
 import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'
 import { explainMatch, type WordMatch } from './explain.ts'
 import { createSpace, gather, type Space } from './gather.ts'
+import type { WeightedWord } from './meaning.ts'
 import {
   createMeasureSpace,
   emptyFeatures,
@@ -20,7 +18,9 @@ import {
 } from './measure.ts'
 import { planOf, type QueryPlan, type Source, weighedWords } from './plan.ts'
 import { countOf, invert, type Postings } from './postings.ts'
+import { createVocabulary, type Vocabulary } from './query-words.ts'
 import { LEXICAL, type LexicalSettings } from './settings.ts'
+import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 
 /** A tool that was found: its index in `tools`, and how it matches the query. */
 export type LexicalHit = Readonly<Features> & { readonly document: number }

@@ -1,11 +1,11 @@
 // Explains why a tool was found: how each query word matched, in which fields, and how much it contributed.
-import type { PoolTool } from '../../types.ts'
-import type { Vocabulary } from '../words/query-words.ts'
-import { FIELDS, type Field, searchFields } from '../words/query-words.ts'
-import { eachWord } from '../words/words.ts'
+import type { PoolTool } from '../types.ts'
 import { fieldGain } from './analyse.ts'
 import type { Alternative, MatchKind, QueryPlan } from './plan.ts'
+import type { Vocabulary } from './query-words.ts'
+import { FIELDS, type Field, searchFields } from './query-words.ts'
 import type { LexicalSettings } from './settings.ts'
+import { eachWord } from './words.ts'
 
 /** How one word of the query matched a tool. */
 export type WordMatch = {

@@ -1,10 +1,10 @@
 // Detects queries in other languages and translates them word by word, with a table that is part of the package.
 // Implements S14, S18.
 
-import type { Hit } from '../../query.ts'
-import type { PoolTool } from '../../types.ts'
-import { deniedDeletion } from '../intent/denial.ts'
-import { FILLER_WORDS, STOP_WORDS, unaccent } from '../words/words.ts'
+import type { Hit } from '../query.ts'
+import type { PoolTool } from '../types.ts'
+import { deniedDeletion } from './denial.ts'
+import { FILLER_WORDS, STOP_WORDS, unaccent } from './words.ts'
 
 /** Log-probabilities of words, in bits. This one: an unknown word. */
 const UNKNOWN = -22

@@ -1,5 +1,5 @@
 // Defines the weights of the lexical ranker, tuned on development queries by leaving out whole sets (bench/quality.ts).
-import type { PerField, QueryWeights } from '../words/query-words.ts'
+import type { PerField, QueryWeights } from './query-words.ts'
 
 /** The weights of a lexical ranker. */
 export type LexicalSettings = {
