@@ -2,12 +2,12 @@
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 
 import type { Fields } from '../packages/core/src/lib/json.ts'
-import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
-import type { PromptSegment } from '../packages/core/src/oracle/walk.ts'
 import { rankers } from '../packages/core/src/rankers/rankers.ts'
+import type { PromptSegment } from '../packages/core/src/reading.ts'
 import { createCollector } from '../packages/core/src/reply.ts'
 import { CHARACTERS_PER_TOKEN } from '../packages/core/src/tokens.ts'
 import { createMessagesGateway } from '../packages/messages/src/gateway.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
 import { parseModeSetting } from '../packages/messages/src/plan.ts'
 import type { MessagesRequest, UpstreamWire } from '../packages/messages/src/types.ts'
 import { createScriptUpstream, type ObservedRequest } from '../packages/messages/src/upstream/script.ts'

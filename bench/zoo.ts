@@ -1,7 +1,7 @@
 // Sends every real definition of a catalogue through the whole path: pool, request, oracle, search, validation.
 
 import { createShelf, validateInput } from '../packages/core/src/index.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'
 

@@ -1,8 +1,8 @@
 // How the model learns the names of deferred tools (A): what is announced, where, when, and what is recorded.
 import { describe, expect, it } from 'vitest'
 import type { Prepared, ShelfOptions, Trace } from '../packages/core/src/index.ts'
-import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
-import { renderRequest } from '../packages/core/src/oracle/render.ts'
+import { renderRequest } from '../packages/core/src/reading.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
 import {
   BOUND_MODEL,
   builtIn,

@@ -1,9 +1,9 @@
 // Attacks on a history: compaction and snipping at bad moments, references from strangers, thinking by hand.
 import { describe, expect, it } from 'vitest'
 import { type Prepared, ShelfError } from '../packages/core/src/index.ts'
-import { visibleTools } from '../packages/core/src/oracle/render.ts'
-import { signThinking } from '../packages/core/src/oracle/thinking.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { visibleTools } from '../packages/core/src/reading.ts'
+import { signThinking } from '../packages/messages/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import {
   addition,
   assistant,

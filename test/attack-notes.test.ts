@@ -1,8 +1,8 @@
 // Attacks on the notes that we write into a history: hosts that copy them, end a turn otherwise, or ask twice at once.
 import { describe, expect, it } from 'vitest'
 import type { Prepared } from '../packages/core/src/index.ts'
-import { signThinking } from '../packages/core/src/oracle/thinking.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { signThinking } from '../packages/messages/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import {
   EMAIL,
   found,

@@ -1,8 +1,8 @@
 // Attacks by tools and servers: texts made to be slow, halves of characters, schemas of any kind, names of others.
 import { describe, expect, it } from 'vitest'
 import type { Shelf, ShelfOptions, Tool } from '../packages/core/src/index.ts'
-import { signThinking } from '../packages/core/src/oracle/thinking.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { signThinking } from '../packages/messages/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import { ask } from '../packages/testkit/src/ask.ts'
 import { found, SEND, search, text, tools, user } from '../packages/testkit/src/blocks.ts'
 import { sizeOf } from '../packages/testkit/src/runs.ts'

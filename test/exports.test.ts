@@ -1,8 +1,8 @@
 // The public names. A change here is a change users see: say so in CHANGELOG.md.
 import { expect, test } from 'vitest'
 import * as root from '../packages/core/src/index.ts'
-import * as oracle from '../packages/core/src/oracle.ts'
 import * as core from '../packages/core/src/pure.ts'
+import * as oracle from '../packages/messages/src/oracle.ts'
 
 test('toolshelf', () => {
   expect(Object.keys(root)).not.toEqual([])
@@ -39,7 +39,7 @@ test('toolshelf/core', () => {
   `)
 })
 
-test('toolshelf/oracle', () => {
+test('@toolshelf/messages/oracle', () => {
   expect(Object.keys(oracle)).not.toEqual([])
   expect(Object.keys(oracle).sort()).toMatchInlineSnapshot(`
     [

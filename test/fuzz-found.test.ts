@@ -1,10 +1,10 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
 import { explainBreak } from '../packages/core/src/index.ts'
-import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
-import { renderRequest } from '../packages/core/src/oracle/render.ts'
-import { signThinking } from '../packages/core/src/oracle/thinking.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { renderRequest } from '../packages/core/src/reading.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
+import { signThinking } from '../packages/messages/src/oracle/thinking.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const edition = (number: number) => mcp('calendar', 'create', { description: `edition ${number}` })

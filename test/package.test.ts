@@ -65,7 +65,7 @@ const typedUse = `
 import type Anthropic from '@anthropic-ai/sdk'
 import { createShelf } from '@toolshelf/core'
 import * as core from '@toolshelf/core/pure'
-import * as oracle from '@toolshelf/core/oracle'
+import * as oracle from '@toolshelf/messages/oracle'
 
 export const surfaces = [core, oracle]
 export async function ask(client: Anthropic): Promise<Anthropic.Message> {
@@ -88,7 +88,7 @@ import * as agent from '@toolshelf/agent'
 import * as core from '@toolshelf/core/pure'
 import * as mcp from '@toolshelf/mcp'
 import * as messages from '@toolshelf/messages'
-import * as oracle from '@toolshelf/core/oracle'
+import * as oracle from '@toolshelf/messages/oracle'
 
 export const surfaces = [root, agent, core, mcp, messages, oracle]
 `

@@ -1,9 +1,9 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
 import { explainBreak, type Prepared, type ShelfOptions } from '../packages/core/src/index.ts'
-import { extendsPrefix } from '../packages/core/src/oracle/prefix.ts'
-import { renderRequest } from '../packages/core/src/oracle/render.ts'
 import { prefixHash } from '../packages/core/src/prefix.ts'
+import { renderRequest } from '../packages/core/src/reading.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
 import {
   BOUND_MODEL,
   builtIn,

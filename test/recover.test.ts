@@ -1,7 +1,7 @@
 // G6: a back-end that turns out, at run time, not to know references.
 import { describe, expect, it } from 'vitest'
 import type { Prepared, Shelf, ShelfOptions } from '../packages/core/src/index.ts'
-import { validateRequest } from '../packages/core/src/oracle/validate.ts'
+import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]

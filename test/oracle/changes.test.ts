@@ -1,6 +1,6 @@
 // Tools that come and go in the middle of a conversation: wire.md 1.14, statement 42.
 import { describe, expect, it } from 'vitest'
-import { renderRequest, visibleTools } from '../../packages/core/src/oracle/render.ts'
+import { renderRequest, visibleTools } from '../../packages/core/src/reading.ts'
 import {
   assistant,
   deferred,

@@ -1,5 +1,5 @@
 // The smallest tools, blocks and messages that the oracle's tests are made of.
-import { type ValidateOptions, validateRequest } from '../../packages/core/src/oracle/validate.ts'
+import { type ValidateOptions, validateRequest } from '../../packages/messages/src/oracle/validate.ts'
 
 export type Json = { [field: string]: unknown }
 

@@ -1,8 +1,13 @@
 // The length of what the model reads, which agrees with what `renderRequest` shows and builds none of it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderRequest, visibleTools } from '../../packages/core/src/oracle/render.ts'
-import { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from '../../packages/core/src/oracle/size.ts'
+import {
+  hasCacheMarks,
+  MEDIA_CHARACTERS,
+  readingOf,
+  renderRequest,
+  visibleTools,
+} from '../../packages/core/src/reading.ts'
 import { runs } from '../../packages/testkit/src/runs.ts'
 import {
   assistant,

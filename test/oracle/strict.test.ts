@@ -1,6 +1,6 @@
 // What the API refuses besides what tool search depends on, and what it takes: every rule from both sides.
 import { describe, expect, it } from 'vitest'
-import { validateRequest } from '../../packages/core/src/oracle/validate.ts'
+import { validateRequest } from '../../packages/messages/src/oracle/validate.ts'
 import {
   assistant,
   deferred,

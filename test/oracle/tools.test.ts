@@ -1,6 +1,6 @@
 // Which `tools` and references the API takes: wire.md section 7, statements 1 to 11.
 import { describe, expect, it } from 'vitest'
-import { validateRequest } from '../../packages/core/src/oracle/validate.ts'
+import { validateRequest } from '../../packages/messages/src/oracle/validate.ts'
 import {
   assistant,
   deferred,

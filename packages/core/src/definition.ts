@@ -4,7 +4,6 @@
 
 import { type Fields, isFields, wellFormedJson } from './lib/json.ts'
 import { cleanText, cleanValue, cut } from './lib/text.ts'
-import { PROPERTY_NAME } from './oracle/checks/schemas.ts'
 import {
   areNames,
   isOfKind,
@@ -12,7 +11,8 @@ import {
   KEYWORD_KINDS,
   type KeywordKind,
   MAX_SCHEMA_DEPTH,
-} from './oracle/json-schema.ts'
+  PROPERTY_NAME,
+} from './tools/json-schema.ts'
 import { SHORTENED, shortenSchema } from './tools/shorten.ts'
 import type { Definition, Tool } from './types.ts'
 

@@ -5,8 +5,7 @@ import { type Fields, fieldsOf, isFields, listOf, textOf } from './lib/json.ts'
 import { oncePerFrozen } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 import { isDeferralNote } from './notes.ts'
-import { isChange, mayChangeView, referencesIn } from './oracle/references.ts'
-import { blocksOf } from './oracle/turns.ts'
+import { blocksOf, isChange, mayChangeView, referencesIn } from './reading.ts'
 import { CHARACTERS_PER_TOKEN } from './tokens.ts'
 
 /** Dollars per million tokens. */

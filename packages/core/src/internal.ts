@@ -90,6 +90,7 @@ export {
   spellOutInvisible,
   unsafeKinds,
 } from './lib/text.ts'
+export { checkMedia, checkResultItem, unexpectedTag } from './media.ts'
 export {
   createMetricRegistry,
   type MetricRegistry,
@@ -99,25 +100,42 @@ export {
 } from './metrics.ts'
 export { isAnnouncement, isOurText, reminder, searchNote, TOOL_LOADED, withRemark } from './notes.ts'
 export { type Pause, resolveOptions, type Timer } from './options.ts'
-export { withoutUnknown } from './oracle/known.ts'
-export { extendsPrefix } from './oracle/prefix.ts'
-export { changeIn, isChange, isReference, mayChangeView, referencesIn } from './oracle/references.ts'
-export { countTokens, renderRequest, visibleTools } from './oracle/render.ts'
-export { hasCacheMarks, readingOf } from './oracle/size.ts'
-export { signThinking, THINKING_BINDING } from './oracle/thinking.ts'
-export { entryOf, isDeferred, kindOf, nameOf } from './oracle/tool-entries.ts'
-export { blocksOf, isDirective, pathOf } from './oracle/turns.ts'
-export { validateRequest } from './oracle/validate.ts'
-export {
-  type PromptSegment,
-  type RequestWalk,
-  type RevealedTool,
-  type WalkStep,
-  walkRequest,
-} from './oracle/walk.ts'
 export { buildPool } from './pool.ts'
 export { type CallKind, describeReads, describeSearches } from './present.ts'
 export { cleanQuery } from './query.ts'
+export {
+  blocksOf,
+  changeIn,
+  countMarks,
+  countTokens,
+  entriesOf,
+  entryOf,
+  hasCacheMarks,
+  isChange,
+  isDeferred,
+  isDirective,
+  isReference,
+  isToolset,
+  kindOf,
+  MAX_MARKS,
+  type Mark,
+  marksOf,
+  mayChangeView,
+  memberDeferrals,
+  nameOf,
+  type Placed,
+  type PromptSegment,
+  pathOf,
+  type RequestWalk,
+  type RevealedTool,
+  readingOf,
+  referencesIn,
+  renderRequest,
+  type TurnRole,
+  visibleTools,
+  type WalkStep,
+  walkRequest,
+} from './reading.ts'
 export {
   type BlockInMaking,
   blockEvents,
@@ -169,6 +187,7 @@ export {
   MIN_CHARACTERS_PER_TOKEN,
   tokensFor,
 } from './tokens.ts'
+export { isSchema, PROPERTY_NAME } from './tools/json-schema.ts'
 export { listedNames, serverOfName, slugsOf } from './tools/names.ts'
 export type { ConversationListener, ConversationStart, OpenTrace } from './trace-conversation.ts'
 export type { Block, MessageLike, Pool, ToolPartition } from './types.ts'

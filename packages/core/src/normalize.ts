@@ -28,7 +28,7 @@ import {
   textBlock,
   withoutNoteFields,
 } from './notes.ts'
-import { isReference } from './oracle/references.ts'
+import { isReference } from './reading.ts'
 import type { Context } from './state.ts'
 import type { Block, Definition, Message, RequestLike } from './types.ts'
 import { loadedEarlier, type Wire } from './wires.ts'

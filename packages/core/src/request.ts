@@ -11,7 +11,7 @@ import { isFields } from './lib/json.ts'
 import { byName } from './lib/names.ts'
 import { type Demands, toolsToReload, toolsToUndefer } from './normalize.ts'
 import { isToolChange, messageBlocks, ourCallId, readDelta } from './notes.ts'
-import { countMarks, MAX_MARKS } from './oracle/checks/marks.ts'
+import { countMarks, MAX_MARKS } from './reading.ts'
 import type { Context, Kept, State, ToolSection } from './state.ts'
 import type {
   AnnouncementStep,

@@ -11,11 +11,11 @@ import {
   oncePerFrozen,
   parseBetas,
   pathOf,
-  validateRequest,
-  withoutUnknown,
 } from '@toolshelf/core/internal'
 import { type RefusedRequest, refuseRequest } from './errors.ts'
 import { variantOf } from './hosted/hosted-search.ts'
+import { withoutUnknown } from './oracle/known.ts'
+import { validateRequest } from './oracle/validate.ts'
 import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'
 import { foreignBlock } from './upstream/responses-request.ts'

@@ -98,3 +98,6 @@ export type UpstreamOrigin = {
   /** The operator's keys, which are masked in responses. */
   readonly secrets?: readonly string[]
 }
+
+/** The beta with which a request can have thinking of another conversation dropped instead of refused. */
+export const THINKING_BINDING = 'thinking-binding-controls-2026-08-01'

@@ -4,10 +4,10 @@ import { readFiles } from '../../../scripts/statements-page.ts'
 const ENTRIES: Record<string, string> = {
   'core/index.ts': '@toolshelf/core',
   'core/pure.ts': '@toolshelf/core/pure',
-  'core/oracle.ts': '@toolshelf/core/oracle',
   'agent/index.ts': '@toolshelf/agent',
   'mcp/index.ts': '@toolshelf/mcp',
   'messages/index.ts': '@toolshelf/messages',
+  'messages/oracle.ts': '@toolshelf/messages/oracle',
 }
 
 /** What the examples assume to exist: the reader's own functions, and values of earlier steps. */

@@ -2,7 +2,7 @@
 
 import type { Fields } from '../../core/src/lib/json.ts'
 import { fieldsOf } from '../../core/src/lib/json.ts'
-import { readingOf } from '../../core/src/oracle/size.ts'
+import { readingOf } from '../../core/src/reading.ts'
 import type { MessagesRequest, StreamEvent, Upstream } from '../../messages/src/types.ts'
 
 export type Count = (request: MessagesRequest) => Fields

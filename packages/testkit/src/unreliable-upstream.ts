@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import fc from 'fast-check'
 import type { Fields } from '../../core/src/lib/json.ts'
 import { fieldsOf } from '../../core/src/lib/json.ts'
-import { readingOf } from '../../core/src/oracle/size.ts'
+import { readingOf } from '../../core/src/reading.ts'
 import type { StreamEvent, Upstream, UpstreamCall } from '../../messages/src/types.ts'
 import { OUTPUT } from './exact-usage.ts'
 

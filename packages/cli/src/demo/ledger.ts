@@ -10,7 +10,6 @@ import {
   addFigures,
   allDefinitionTokens,
   type BilledTokens,
-  extendsPrefix,
   type Figures,
   noFigures,
   type PriceTable,
@@ -18,6 +17,7 @@ import {
   renderRequest,
   SEARCH_TOOL,
 } from '@toolshelf/core/internal'
+import { extendsPrefix } from '@toolshelf/messages/oracle'
 
 /** The cost of one turn. */
 export type LedgerTurn = Figures & {

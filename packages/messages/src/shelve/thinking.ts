@@ -2,8 +2,8 @@
 // prefix; the API is asked to drop the thinking after them instead of refusing the request.
 
 import { defaultCapabilities } from '@toolshelf/core'
-import { capabilityOf, fieldsOf, parseBetas, THINKING_BINDING } from '@toolshelf/core/internal'
-import type { Headers, MessagesRequest } from '../types.ts'
+import { capabilityOf, fieldsOf, parseBetas } from '@toolshelf/core/internal'
+import { type Headers, type MessagesRequest, THINKING_BINDING } from '../types.ts'
 
 /** Returns whether the request's thinking is bound to its prefix. */
 export function isBound({ model, thinking }: MessagesRequest): boolean {

@@ -8,11 +8,11 @@ import {
   hash,
   isFields,
   SEARCH_TOOL,
-  signThinking,
   textOf,
   toJson,
   visibleTools,
 } from '@toolshelf/core/internal'
+import { signThinking } from '../oracle/thinking.ts'
 import type { MessagesRequest } from '../types.ts'
 import { throughCallTool } from '../wire/lower.ts'
 import type { Act, Failure, ModelScript, Rule } from './script-file.ts'

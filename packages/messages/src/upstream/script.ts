@@ -13,9 +13,9 @@ import {
   renderRequest,
   textOf,
   toJson,
-  validateRequest,
   visibleTools,
 } from '@toolshelf/core/internal'
+import { validateRequest } from '../oracle/validate.ts'
 import { createRecent } from '../recent.ts'
 import type {
   ChosenWire,

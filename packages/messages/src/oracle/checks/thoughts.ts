@@ -1,9 +1,8 @@
 // Checks thinking: the form and position of its blocks, and the parameters that go with `enabled`.
 
-import { type Fields, fieldsOf, textOf } from '../../lib/json.ts'
+import { type Fields, fieldsOf, type Placed, pathOf, textOf, unexpectedTag } from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Placed, pathOf, type Turn } from '../turns.ts'
-import { unexpectedTag } from './blocks.ts'
+import type { Turn } from '../turns.ts'
 
 /** Checks thinking in a request. */
 export function checkThinking(

@@ -1,10 +1,8 @@
 // Behaves like a proxy from before tool search (W2): refuses everything that the API of that time did not have.
 // Implements W2.
 
-import { type Fields, fieldsOf, listOf, textOf } from '../../lib/json.ts'
+import { blocksOf, type Fields, fieldsOf, kindOf, listOf, textOf } from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { kindOf } from '../tool-entries.ts'
-import { blocksOf } from '../turns.ts'
 
 /** Checks a request as such a proxy does. */
 export function checkOldProxy(request: Fields, betas: readonly string[]): Refusal | undefined {

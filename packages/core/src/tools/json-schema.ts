@@ -32,6 +32,9 @@ export const KEYWORD_KINDS: ReadonlyMap<string, KeywordKind> = new Map(
 
 const TYPES: ReadonlySet<unknown> = new Set(words('array boolean integer null number object string'))
 
+/** The pattern in the API's own errors; names deeper in a schema are not checked against it. */
+export const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
+
 /** Returns whether a value is of this kind; does not check the schemas inside it. */
 export function isOfKind(kind: KeywordKind, value: unknown): boolean {
   switch (kind) {

@@ -1,6 +1,6 @@
 // Checks whether one rendering begins with another, so that a prompt cache would hit.
 // Implements wire 14.
-import type { PromptSegment } from './walk.ts'
+import type { PromptSegment } from '@toolshelf/core/internal'
 
 /** The result of a comparison: if the prefix broke, the index, the segment before and the segment now. */
 type PrefixCheck =

@@ -2,11 +2,10 @@
 // features, not mistakes (wire 34).
 // Implements wire 34.
 
-import { type Fields, isFields } from '../lib/json.ts'
+import { type Fields, isChange, isFields } from '@toolshelf/core/internal'
 import { BLOCK_FIELDS, COMMON_FIELDS } from './checks/blocks.ts'
 import { messageFields } from './checks/messages.ts'
 import { CUSTOM_FIELDS } from './checks/tools.ts'
-import { isChange } from './references.ts'
 
 /** Returns a copy of the request without unknown fields. */
 export function withoutUnknown(request: Fields): Fields {

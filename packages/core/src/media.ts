@@ -1,12 +1,26 @@
-// Checks images, documents and search results: their sources, and that they are not empty.
+// Says what the API would refuse of a block: types that a result cannot hold, and the sources of images, documents and search
+// results.
 
-import { type Fields, fieldsOf, isFields } from '../../lib/json.ts'
-import { firstRefusal, type Refusal } from '../error.ts'
-import { blocksOf } from '../turns.ts'
-import { unexpectedTag } from './blocks.ts'
+import { type Fields, fieldsOf, isFields } from './lib/json.ts'
+import { blocksOf } from './reading.ts'
+
+/** SDK, `ToolResultBlockParam.content`. */
+const RESULT_TYPES: ReadonlySet<unknown> = new Set([
+  ...['text', 'image', 'search_result', 'document', 'tool_reference', 'browser_state'],
+])
+
+/** Checks an item inside a tool_result: its type and its media. */
+export function checkResultItem(item: Fields, place: string): string | undefined {
+  return RESULT_TYPES.has(item.type) ? checkMedia(item, place) : unexpectedTag(place, item.type)
+}
+
+/** Returns the API's message for an unknown type. */
+export function unexpectedTag(place: string, type: unknown): string {
+  return `${place}: Input tag '${String(type)}' found using 'type' does not match any of the expected tags`
+}
 
 /** Checks a block with media; accepts blocks of other types. */
-export function checkMedia(block: Fields, place: string): Refusal | undefined {
+export function checkMedia(block: Fields, place: string): string | undefined {
   switch (block.type) {
     case 'image':
       return checkSource(block, `${place}.image.source`, imageSources)
@@ -50,7 +64,7 @@ function isBase64(data: string): boolean {
   return solid.length % 4 === 0 && isPadded && solid !== '' && !/[^A-Za-z0-9+/=]/.test(solid)
 }
 
-type Sources = { readonly [type: string]: (source: Fields, place: string) => Refusal | undefined }
+type Sources = { readonly [type: string]: (source: Fields, place: string) => string | undefined }
 
 /** SDK, `ImageBlockParam.source`. */
 const imageSources: Sources = {
@@ -70,76 +84,77 @@ const documentSources: Sources = {
   file: (source, place) => checkString(source, 'file_id', place),
 }
 
-function checkSource({ source }: Fields, place: string, sources: Sources): Refusal | undefined {
-  if (source === undefined) return { message: `${place}: Field required` }
+function checkSource({ source }: Fields, place: string, sources: Sources): string | undefined {
+  if (source === undefined) return `${place}: Field required`
   if (!isFields(source)) {
-    return { message: `${place}: Input should be a valid dictionary or object to extract fields from` }
+    return `${place}: Input should be a valid dictionary or object to extract fields from`
   }
   const type = String(source.type)
   const check = Object.hasOwn(sources, type) ? sources[type] : undefined
-  return check ? check(source, `${place}.${type}`) : { message: unexpectedTag(place, type) }
+  return check ? check(source, `${place}.${type}`) : unexpectedTag(place, type)
 }
 
-function checkImageData(source: Fields, place: string): Refusal | undefined {
+function checkImageData(source: Fields, place: string): string | undefined {
   const fault = checkMediaType(source, place, IMAGE_TYPES) ?? checkData(source, place, 'image')
   if (fault) return fault
   const size = String(source.data).length
   if (size > MAX_IMAGE_CHARACTERS) {
     const sizes = `${size} bytes > ${MAX_IMAGE_CHARACTERS} bytes`
-    return { message: `${place}: image exceeds 10 MB maximum: ${sizes}` }
+    return `${place}: image exceeds 10 MB maximum: ${sizes}`
   }
   const real = imageTypeOf(String(source.data))
   if (real === undefined || real === source.media_type) return undefined
-  return {
-    message: `${place}.data: Image does not match the provided media type ${String(source.media_type)}`,
-  }
+  return `${place}.data: Image does not match the provided media type ${String(source.media_type)}`
 }
 
 /** The text is quoted by the API's own errors. */
-function checkUrl(source: Fields, place: string): Refusal | undefined {
+function checkUrl(source: Fields, place: string): string | undefined {
   const fault = checkString(source, 'url', place)
   if (fault || /^https:\/\//i.test(String(source.url))) return fault
-  return { message: 'Only HTTPS URLs are supported.' }
+  return 'Only HTTPS URLs are supported.'
 }
 
-function checkMediaType(source: Fields, place: string, types: readonly string[]): Refusal | undefined {
+function checkMediaType(source: Fields, place: string, types: readonly string[]): string | undefined {
   if (types.includes(String(source.media_type))) return undefined
   const quoted = types.map((type) => `'${type}'`)
   const last = quoted.length > 1 ? ` or ${quoted.pop()}` : ''
-  return { message: `${place}.media_type: Input should be ${quoted.join(', ')}${last}` }
+  return `${place}.media_type: Input should be ${quoted.join(', ')}${last}`
 }
 
-function checkData(source: Fields, place: string, what: string): Refusal | undefined {
+function checkData(source: Fields, place: string, what: string): string | undefined {
   const fault = checkString(source, 'data', place)
   if (fault) return fault
   const data = String(source.data)
-  if (data.trim() === '') return { message: `${place}: ${what} cannot be empty` }
-  return isBase64(data) ? undefined : { message: `${place}: invalid base64 data` }
+  if (data.trim() === '') return `${place}: ${what} cannot be empty`
+  return isBase64(data) ? undefined : `${place}: invalid base64 data`
 }
 
-function checkParts(source: Fields, place: string): Refusal | undefined {
+function checkParts(source: Fields, place: string): string | undefined {
   if (typeof source.content === 'string') return undefined
-  if (!Array.isArray(source.content)) return { message: `${place}.content: Input should be a valid list` }
-  return firstRefusal(blocksOf(source.content).entries(), ([index, part]) => {
-    const at = `${place}.content.${index}`
-    if (part.type === 'text') return checkString(part, 'text', at)
-    return part.type === 'image' ? checkMedia(part, at) : { message: unexpectedTag(at, String(part.type)) }
-  })
+  if (!Array.isArray(source.content)) return `${place}.content: Input should be a valid list`
+  for (const [index, part] of blocksOf(source.content).entries()) {
+    const fault = checkPart(part, `${place}.content.${index}`)
+    if (fault) return fault
+  }
+  return undefined
 }
 
-function checkSearchResult(block: Fields, place: string): Refusal | undefined {
+function checkPart(part: Fields, place: string): string | undefined {
+  if (part.type === 'text') return checkString(part, 'text', place)
+  return part.type === 'image' ? checkMedia(part, place) : unexpectedTag(place, part.type)
+}
+
+function checkSearchResult(block: Fields, place: string): string | undefined {
   const { content } = block
   const isText = (part: unknown) => fieldsOf(part).type === 'text'
   const fault = checkString(block, 'source', place) ?? checkString(block, 'title', place)
   if (fault) return fault
   return Array.isArray(content) && content.length > 0 && content.every(isText)
     ? undefined
-    : { message: `${place}.content: Input should be a valid list of text blocks` }
+    : `${place}.content: Input should be a valid list of text blocks`
 }
 
-function checkString(fields: Fields, name: string, place: string): Refusal | undefined {
-  if (fields[name] === undefined) return { message: `${place}.${name}: Field required` }
-  return typeof fields[name] === 'string'
-    ? undefined
-    : { message: `${place}.${name}: Input should be a valid string` }
+function checkString(fields: Fields, name: string, place: string): string | undefined {
+  if (fields[name] === undefined) return `${place}.${name}: Field required`
+  return typeof fields[name] === 'string' ? undefined : `${place}.${name}: Input should be a valid string`
 }

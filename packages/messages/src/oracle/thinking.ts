@@ -1,10 +1,19 @@
 // Checks thinking of models that bind it to everything before it (wire 44): a block is valid only if that is unchanged.
 // Implements wire 44.
-import { fieldsOf, listOf, textOf, toJson, withoutCacheControl } from '../lib/json.ts'
-import { hash } from '../lib/objects.ts'
+import {
+  fieldsOf,
+  hash,
+  listOf,
+  type Placed,
+  pathOf,
+  textOf,
+  toJson,
+  type WalkStep,
+  walkRequest,
+  withoutCacheControl,
+} from '@toolshelf/core/internal'
+import { THINKING_BINDING } from '../types.ts'
 import type { Refusal } from './error.ts'
-import { type Placed, pathOf } from './turns.ts'
-import { type WalkStep, walkRequest } from './walk.ts'
 
 /**
  * Returns a hash of everything before a block: system, visible tools, earlier content; without thinking, cache
@@ -30,9 +39,6 @@ export function signThinking(request: unknown, reply: readonly unknown[] = []): 
   const answered = { ...fields, messages: [...messages, { role: 'assistant', content: reply }] }
   return SIGNED + thinkingPrefix(answered, messages.length, reply.length)
 }
-
-/** The beta with which a request can have thinking of another conversation dropped instead of refused. */
-export const THINKING_BINDING = 'thinking-binding-controls-2026-08-01'
 
 /** Refuses thinking that `signThinking` bound to another conversation; accepts signatures of any other origin. */
 export function checkBoundThinking(request: unknown, betas: readonly string[]): Refusal | undefined {

@@ -1,9 +1,9 @@
 // Checks calls and results: each call has one result, at the start of the next turn (wire 7, 10; 1.6).
 // Implements wire 7, 10.
 
-import { textOf } from '../../lib/json.ts'
+import { type Placed, pathOf, textOf } from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { type Placed, pathOf, type Turn } from '../turns.ts'
+import type { Turn } from '../turns.ts'
 
 /** Checks that calls and results match. */
 export function checkPairing(turns: readonly Turn[]): Refusal | undefined {

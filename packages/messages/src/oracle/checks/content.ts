@@ -1,10 +1,19 @@
 // Checks the blocks of a message: the types that the API knows in each place, and the content of media.
 
-import { type Fields, fieldsOf, isFields, listOf } from '../../lib/json.ts'
+import {
+  blocksOf,
+  checkMedia,
+  checkResultItem,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  type Placed,
+  pathOf,
+  unexpectedTag,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { blocksOf, type Placed, pathOf, type Turn } from '../turns.ts'
-import { unexpectedTag } from './blocks.ts'
-import { checkMedia } from './media.ts'
+import type { Turn } from '../turns.ts'
 
 /** SDK, `ContentBlockParam` and its beta form. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
@@ -13,11 +22,6 @@ const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
   ...['mcp_tool_result', 'mcp_tool_listing', 'web_search_tool_result', 'web_fetch_tool_result'],
   ...['code_execution_tool_result', 'bash_code_execution_tool_result', 'advisor_tool_result'],
   ...['text_editor_code_execution_tool_result', 'compaction', 'fallback', 'tool_addition', 'tool_removal'],
-])
-
-/** SDK, `ToolResultBlockParam.content`. */
-const RESULT_TYPES: ReadonlySet<unknown> = new Set([
-  ...['text', 'image', 'search_result', 'document', 'tool_reference', 'browser_state'],
 ])
 
 /** SDK, `ToolSearchToolResultErrorCode`. */
@@ -32,12 +36,6 @@ const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/
 export function checkContents(turns: readonly Turn[]): Refusal | undefined {
   const blocks = turns.flatMap((turn) => turn.blocks)
   return firstRefusal(blocks, checkPlaced) ?? checkImages(blocks) ?? checkCitations(blocks)
-}
-
-/** Checks an item inside a tool_result: its type and its media. */
-export function checkResultItem(item: Fields, place: string): Refusal | undefined {
-  if (!RESULT_TYPES.has(item.type)) return { message: unexpectedTag(place, String(item.type)) }
-  return checkMedia(item, place)
 }
 
 function checkPlaced(placed: Placed): Refusal | undefined {

@@ -18,11 +18,13 @@ export type ApiError = {
 }
 
 /** A reason to refuse a request, before it becomes an `ApiError`. */
-export type Refusal = { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
+export type Refusal =
+  | string
+  | { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
 
 /** Converts a refusal to the API's error. */
 export function toApiError(refusal: Refusal, requestId: string): ApiError {
-  const { message, code, isTooLarge = false } = refusal
+  const { message, code, isTooLarge = false } = typeof refusal === 'string' ? { message: refusal } : refusal
   const details = code === undefined ? {} : { details: { error_code: code } }
   return {
     status: isTooLarge ? 413 : 400,

@@ -1,12 +1,19 @@
 // Checks tool definitions: kinds that the API knows, schemas of draft 2020-12, and valid property names.
 
-import { type Fields, fieldsOf, isFields, listOf } from '../../lib/json.ts'
+import {
+  changeIn,
+  type Fields,
+  fieldsOf,
+  isFields,
+  isSchema,
+  kindOf,
+  listOf,
+  PROPERTY_NAME,
+  pathOf,
+  unexpectedTag,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { isSchema } from '../json-schema.ts'
-import { changeIn } from '../references.ts'
-import { kindOf } from '../tool-entries.ts'
-import { pathOf, type Turn } from '../turns.ts'
-import { unexpectedTag } from './blocks.ts'
+import type { Turn } from '../turns.ts'
 
 /** Checks all tool definitions. */
 export function checkSchemas(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
@@ -27,9 +34,6 @@ export function checkSchemas(tools: unknown, turns: readonly Turn[]): Refusal | 
 /** SDK, `ToolUnion` and its beta form; dates are an open list. */
 const API_TOOL =
   /^(?:(?:bash|text_editor|memory|computer|computer_toolset|browser_toolset|code_execution|web_search|web_fetch|advisor)_\d{8}|tool_search_tool_(?:regex|bm25)(?:_\d{8})?|mcp_toolset)$/
-
-/** The pattern in the API's own errors; names deeper in a schema are not checked against it. */
-export const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
 
 function checkSchema({ description, input_schema: schema }: Fields, path: string): Refusal | undefined {
   if (description !== undefined && typeof description !== 'string') {

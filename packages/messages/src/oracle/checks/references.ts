@@ -1,11 +1,21 @@
 // Checks that every name has a definition: in `tools`, or added by value earlier in the conversation (wire 4, 5, 42).
 // Implements wire 4, 5, 42.
 
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../lib/json.ts'
+import {
+  changeIn,
+  type Fields,
+  fieldsOf,
+  kindOf,
+  listOf,
+  nameOf,
+  type Placed,
+  pathOf,
+  referencesIn,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { changeIn, referencesIn } from '../references.ts'
-import { kindOf, nameOf } from '../tool-entries.ts'
-import { type Placed, pathOf, type Turn } from '../turns.ts'
+import type { Turn } from '../turns.ts'
 import { checkToolEntry } from './tools.ts'
 
 /** Checks that every name that a block refers to has a definition. */

@@ -1,9 +1,17 @@
 // Checks `tools`: each entry by itself, then all together (wire 1–3, 8, 9).
 // Implements wire 1, 2, 3, 8, 9.
 
-import { type Fields, fieldsOf, isFields } from '../../lib/json.ts'
+import {
+  type Fields,
+  fieldsOf,
+  isDeferred,
+  isFields,
+  isToolset,
+  kindOf,
+  memberDeferrals,
+  nameOf,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../tool-entries.ts'
 
 /** Checks `tools`; `mayAllBeDeferred` if the request has the inline-tools beta, which allows that. */
 export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal | undefined {

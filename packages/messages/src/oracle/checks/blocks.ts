@@ -1,10 +1,15 @@
 // Checks one block: the messages that may contain it, and its allowed and required fields (wire 6).
 // Implements wire 6.
 
-import { type Fields, isFields } from '../../lib/json.ts'
+import {
+  blocksOf,
+  type Fields,
+  isFields,
+  isReference,
+  type TurnRole,
+  unexpectedTag,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { isReference } from '../references.ts'
-import { blocksOf, type TurnRole } from '../turns.ts'
 
 /** The position of a block: its message's path, its own path, and the role. */
 type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
@@ -40,11 +45,6 @@ export function checkText(block: Fields, place: string, list: 'messages' | 'syst
   if (block.text === '') return { message: `${list}: text content blocks must be non-empty` }
   if (block.text.trim() !== '') return undefined
   return { message: `${list}: text content blocks must contain non-whitespace text` }
-}
-
-/** Returns the API's message for an unknown type. */
-export function unexpectedTag(place: string, type: string): string {
-  return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags`
 }
 
 const OWNERS: ReadonlyMap<string, TurnRole> = new Map([

@@ -1,8 +1,14 @@
 // Checks the form of `system` and `messages`: roles, fields, and non-empty content.
 
-import { type Fields, fieldsOf, isFields } from '../../lib/json.ts'
+import {
+  blocksOf,
+  type Fields,
+  fieldsOf,
+  isDirective,
+  isFields,
+  type TurnRole,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { blocksOf, isDirective, type TurnRole } from '../turns.ts'
 import { checkBlock, checkShape, checkText } from './blocks.ts'
 
 /** Checks the form of `messages`. */

@@ -1,11 +1,9 @@
 // Checks system messages within a conversation, and the betas that let them change the tools (wire 42; 1.14).
 // Implements wire 42.
 
-import { fieldsOf, textOf } from '../../lib/json.ts'
+import { fieldsOf, isChange, type Placed, pathOf, textOf, unexpectedTag } from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { isChange } from '../references.ts'
-import { type Placed, pathOf, type Turn } from '../turns.ts'
-import { unexpectedTag } from './blocks.ts'
+import type { Turn } from '../turns.ts'
 
 /** The beta for tools that messages define. */
 export const INLINE_TOOLS = 'inline-tools-2026-09-15'

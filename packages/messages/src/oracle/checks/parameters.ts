@@ -1,10 +1,16 @@
 // Checks the other parameters of a request, and how a conversation may end.
 // Implements wire 32.
 
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/json.ts'
+import {
+  changeIn,
+  entriesOf,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  textOf,
+} from '@toolshelf/core/internal'
 import { firstRefusal, type Refusal } from '../error.ts'
-import { changeIn } from '../references.ts'
-import { entriesOf } from '../tool-entries.ts'
 import type { Turn } from '../turns.ts'
 
 /** Checks parameters; with `isWhole` the request is complete, so parameters that a host could still add are required. */

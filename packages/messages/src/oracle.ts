@@ -1,6 +1,6 @@
-// `toolshelf/oracle`: a pure model of the API's behaviour, to test requests against.
+// `@toolshelf/messages/oracle`: a pure model of the API's behaviour, to test requests against.
 
+export { countTokens, renderRequest, visibleTools } from '@toolshelf/core/internal'
 export { extendsPrefix } from './oracle/prefix.ts'
-export { countTokens, renderRequest, visibleTools } from './oracle/render.ts'
 export { signThinking } from './oracle/thinking.ts'
 export { type ValidateOptions, validateRequest } from './oracle/validate.ts'

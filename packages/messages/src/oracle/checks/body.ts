@@ -1,6 +1,6 @@
 // Checks the body of a request: its size, and that it is valid JSON.
 
-import type { Fields } from '../../lib/json.ts'
+import type { Fields } from '@toolshelf/core/internal'
 import type { Refusal } from '../error.ts'
 
 /** Documentation, "Request size limits": 32 MB. A character takes at least a byte. */

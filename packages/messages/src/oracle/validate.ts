@@ -1,7 +1,7 @@
 // Validates a request as the API does, and returns the API's error.
 // Implements W1.
 
-import { type Fields, isFields } from '../lib/json.ts'
+import { type Fields, isFields } from '@toolshelf/core/internal'
 import { checkBody } from './checks/body.ts'
 import { checkSystemTurns, INLINE_TOOLS } from './checks/changes.ts'
 import { checkContents } from './checks/content.ts'
@@ -45,7 +45,7 @@ export type ValidateOptions = {
  */
 export function validateRequest(request: unknown, options: ValidateOptions = {}): ApiError | undefined {
   const refusal = check(request, options)
-  return refusal && toApiError(refusal, options.requestId ?? 'req_oracle')
+  return refusal === undefined ? undefined : toApiError(refusal, options.requestId ?? 'req_oracle')
 }
 
 function check(request: unknown, options: ValidateOptions): Refusal | undefined {

@@ -1,0 +1,673 @@
+// Reads a request as the API and the model do: its tools, its blocks in order, what they say about tools, which definitions the
+// model sees where (wire 12–16), how long that is, and what is cached.
+// Implements W1, wire 5, 12, 13, 14, 15, 16, 43.
+
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  omitFields,
+  textOf,
+  toJson,
+  withoutCacheControl,
+} from './lib/json.ts'
+import { oncePerFrozen } from './lib/objects.ts'
+import { tokensFor } from './tokens.ts'
+
+/** An entry of `tools`. */
+export type Entry = {
+  readonly name: string
+  readonly deferred: boolean
+  /** What the model sees once the tool is visible, without fields that only one request adds. */
+  readonly definition: string
+}
+
+/** Reads all entries of `tools`. */
+export function entriesOf(tools: unknown): Entry[] {
+  return listOf(tools).map(entryOf)
+}
+
+/** Reads one entry of `tools`. */
+export function entryOf(tool: unknown): Entry {
+  return readEntry(fieldsOf(tool))
+}
+
+const readEntry = oncePerFrozen(
+  (tool: Fields): Entry => ({
+    name: nameOf(tool),
+    deferred: isDeferred(tool),
+    definition: toJson(withoutCacheControl(omitFields(tool, 'defer_loading'))),
+  }),
+)
+
+const TOOLSET = /^(computer|browser)_toolset_\d{8}$/
+
+/** Returns `custom`, or the type of a tool that the API defines. */
+export function kindOf(tool: Fields): string {
+  return textOf(tool.type) || 'custom'
+}
+
+/** Returns whether an entry is a toolset. */
+export function isToolset(tool: Fields): boolean {
+  return TOOLSET.test(kindOf(tool))
+}
+
+/** Returns whether each enabled member that a toolset configures is deferred; other members are ignored. */
+export function memberDeferrals(toolset: Fields): boolean[] {
+  return Object.values(fieldsOf(toolset.configs))
+    .filter(isFields)
+    .filter((member) => member.enabled !== false)
+    .map((member) => member.defer_loading === true)
+}
+
+/** Returns the name that references use: for a toolset, its family or its server. */
+export function nameOf(tool: Fields): string {
+  if (tool.name !== undefined) return textOf(tool.name)
+  return TOOLSET.exec(kindOf(tool))?.[1] ?? textOf(tool.mcp_server_name)
+}
+
+/** Returns whether an entry is deferred. */
+export function isDeferred(tool: Fields): boolean {
+  if (isToolset(tool)) {
+    const members = memberDeferrals(tool)
+    return members.length > 0 && members.every(Boolean)
+  }
+  if (tool.type === 'mcp_toolset') return fieldsOf(tool.default_config).defer_loading === true
+  return tool.defer_loading === true
+}
+
+/** The role of a turn. */
+export type TurnRole = 'user' | 'assistant' | 'system'
+
+/** A block with its position: the index of its message in the request, and its own index there. */
+export type Placed = {
+  readonly message: number
+  readonly index: number
+  readonly role: TurnRole
+  readonly block: Fields
+}
+
+/** Returns all blocks in order, except those of skipped messages. */
+export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => boolean): Placed[] {
+  const placed: Placed[] = []
+  const list = listOf(messages)
+  for (let message = 0; message < list.length; message++) {
+    const fields = fieldsOf(list[message])
+    if (isSkipped(fields) || isDirective(fields)) continue
+    const role = roleOf(fields.role)
+    for (const [index, block] of blocksOf(fields.content).entries()) {
+      placed.push({ message, index, role, block })
+    }
+  }
+  return placed
+}
+
+/** Returns whether a system message only sets `output_config`; it is not shown to the model and may be anywhere. */
+export function isDirective(message: Fields): boolean {
+  const { role, content, output_config: config } = message
+  const isEmpty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0)
+  return role === 'system' && isEmpty && isFields(config) && Object.keys(config).length > 0
+}
+
+/** Returns content as blocks; a string becomes one text block. */
+export function blocksOf(content: unknown): readonly Fields[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return listOf(content).map(fieldsOf)
+}
+
+/** Returns the path of a block as in the API's error messages. */
+export function pathOf(placed: { readonly message: number; readonly index: number }): string {
+  return `messages.${placed.message}.content.${placed.index}`
+}
+
+function roleOf(role: unknown): TurnRole {
+  return role === 'assistant' || role === 'system' ? role : 'user'
+}
+
+/** Returns the `tool_reference` blocks inside the result of a client's search or of a hosted one. */
+export function referencesIn(block: Fields): readonly Fields[] {
+  if (block.type === 'tool_result') return blocksOf(block.content).filter(isReference)
+  if (block.type !== 'tool_search_tool_result') return []
+  return listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
+}
+
+/** Returns whether a content item is a `tool_reference`; accepts null, which a broken history may contain. */
+export function isReference(block: Fields | null): boolean {
+  return block?.type === 'tool_reference'
+}
+
+/** A tool change in the middle of a conversation; its references use `name`, not `tool_name`. */
+export type ToolChange = {
+  readonly kind: 'addition' | 'removal'
+  /** The tool's name; for an MCP tool or toolset its server, which is what `tools` declares. */
+  readonly name: string
+  /** The definition of a tool that is added by value. */
+  readonly definition: Fields | undefined
+}
+
+/** Returns the tool change that a block makes. */
+export function changeIn(block: Fields): ToolChange | undefined {
+  if (!isChange(block)) return undefined
+  const kind = block.type === 'tool_addition' ? 'addition' : 'removal'
+  const tool = fieldsOf(block.tool)
+  if (tool.type === 'tool_definition') {
+    const definition = fieldsOf(tool.definition)
+    return { kind, name: nameOf(definition), definition }
+  }
+  const name = tool.type === 'tool_reference' ? textOf(tool.name) : textOf(tool.server_name)
+  return { kind, name, definition: undefined }
+}
+
+/** Returns whether a block can show or hide tools. */
+export function mayChangeView({ type, content }: Fields): boolean {
+  if (type === 'tool_result')
+    return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))
+  return CHANGING.has(type)
+}
+
+const CHANGING: ReadonlySet<unknown> = new Set([
+  ...['tool_search_tool_result', 'tool_addition', 'tool_removal', 'compaction'],
+])
+
+/** Returns whether a block is a tool change. */
+export function isChange(block: Fields): boolean {
+  return block.type === 'tool_addition' || block.type === 'tool_removal'
+}
+
+/** A piece of what the model sees. Each block is its own piece, so that a longer turn still has the same start. */
+export type PromptSegment = {
+  /** The part of the prompt that it belongs to. */
+  readonly kind: 'tools' | 'system' | 'user' | 'assistant' | 'thinking' | 'functions' | 'removal'
+  /** What the model reads. */
+  readonly text: string
+}
+
+/** One block of the messages as the model reads it. */
+export type WalkStep = Placed & {
+  /** What the model reads of this block, with the definitions that it reveals. */
+  readonly segments: readonly PromptSegment[]
+  /** Tools that become visible at this block, each with its definition as JSON; `removed` are those that become hidden. */
+  readonly revealed: readonly RevealedTool[]
+  /** Names of tools that become hidden at this block. */
+  readonly removed: readonly string[]
+}
+
+/** A tool that becomes visible. */
+export type RevealedTool = { readonly name: string; readonly definition: string }
+
+/** A request as the model reads it, block by block. */
+export type RequestWalk = {
+  /** The definitions that are visible from the start. */
+  readonly tools: readonly PromptSegment[]
+  /** The line that the presence of any deferred tool adds. */
+  readonly scaffold: readonly PromptSegment[]
+  /** The system prompt. */
+  readonly system: readonly PromptSegment[]
+  /** The blocks of all messages, in order. */
+  readonly steps: readonly WalkStep[]
+  /** Visible definitions by name, at the end of the request. */
+  readonly visible: ReadonlyMap<string, string>
+}
+
+/**
+ * Walks a request. Messages for which `isSkipped` returns true get no steps: they must neither show nor hide a tool.
+ *
+ * @example
+ * const { visible } = walkRequest(prepared.request)
+ * expect([...visible.keys()]).toContain('mcp__github__create_issue')
+ */
+export function walkRequest(
+  request: unknown,
+  isSkipped: (message: Fields) => boolean = () => false,
+): RequestWalk {
+  const { tools, system, messages } = fieldsOf(request)
+  const entries = entriesOf(tools)
+  const immediate = entries.filter((entry) => !entry.deferred)
+  const view = viewOf(entries, immediate)
+  const cleared = clearedMessages(messages)
+  const steps = placedBlocks(messages, isSkipped).map((place) => stepAt(place, view))
+  return {
+    tools: immediate.map((entry) => ({ kind: 'tools', text: asFunction(entry.definition) })),
+    scaffold: entries.length > immediate.length ? [{ kind: 'tools', text: SCAFFOLD }] : [],
+    system: blocksOf(system).map((block) => ({ kind: 'system', text: plain(block) })),
+    steps:
+      cleared.size === 0
+        ? steps
+        : steps.map((step) => (cleared.has(step.message) ? { ...step, segments: [] } : step)),
+    visible: view.visible,
+  }
+}
+
+const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'
+
+/** Which tools are defined and which are visible, at one point of the conversation. */
+type View = {
+  readonly definitions: Map<string, string>
+  readonly visible: Map<string, string>
+  /** Changes made by the current block. */
+  revealed: RevealedTool[]
+  removed: string[]
+}
+
+function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
+  const pair = (entry: Entry): [string, string] => [entry.name, entry.definition]
+  return {
+    definitions: new Map(entries.map(pair)),
+    visible: new Map(immediate.map(pair)),
+    revealed: [],
+    removed: [],
+  }
+}
+
+function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
+  if (!mayChangeView(block)) {
+    // Most callers need only the visible tools, so the text of a block is built on access.
+    let made: readonly PromptSegment[] | undefined
+    return {
+      message,
+      index,
+      role,
+      block,
+      revealed: NOTHING,
+      removed: NOTHING,
+      get segments() {
+        made ??= segmentsOf(role, block, view)
+        return made
+      },
+    }
+  }
+  view.revealed = []
+  view.removed = []
+  const segments = segmentsOf(role, block, view)
+  return { message, index, role, block, segments, revealed: view.revealed, removed: view.removed }
+}
+
+const NOTHING: readonly never[] = Object.freeze([])
+
+function segmentsOf(role: TurnRole, block: Fields, view: View): PromptSegment[] {
+  switch (block.type) {
+    case 'text':
+      return [{ kind: role, text: plain(block) }]
+    case 'thinking':
+      return [{ kind: 'thinking', text: textOf(block.thinking) }]
+    case 'redacted_thinking':
+      return [{ kind: 'thinking', text: textOf(block.data) }]
+    case 'tool_result':
+      return resultSegments(role, block, view)
+    case 'tool_search_tool_result':
+      return searchSegments(role, block, view)
+    case 'tool_addition':
+    case 'tool_removal':
+      return changeSegments(changeIn(block), view)
+    case 'compaction':
+      return [
+        { kind: role, text: textOf(block.content) },
+        ...listOf(block.tool_changes).flatMap((change) => changeSegments(changeIn(fieldsOf(change)), view)),
+      ]
+    default:
+      return [{ kind: role, text: plain(block) }]
+  }
+}
+
+// The closing tag distinguishes a block added to a result from one that follows it.
+function resultSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
+  const inner = blocksOf(block.content).flatMap((item): PromptSegment[] =>
+    isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
+  )
+  const opening: PromptSegment = {
+    kind: role,
+    // Built on access, as above.
+    get text() {
+      return `<result>${toJson(withoutCacheControl(omitFields(block, 'content')))}`
+    },
+  }
+  return [opening, ...inner, { kind: role, text: '</result>' }]
+}
+
+function searchSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
+  const content = fieldsOf(block.content)
+  const open = toJson(withoutCacheControl({ ...block, content: omitFields(content, 'tool_references') }))
+  const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
+  return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
+}
+
+function changeSegments(change: ToolChange | undefined, view: View): PromptSegment[] {
+  if (!change) return []
+  if (change.kind === 'removal') {
+    if (!view.visible.delete(change.name)) return []
+    view.removed.push(change.name)
+    return [{ kind: 'removal', text: `The tool ${change.name} is no longer available.` }]
+  }
+  if (change.definition) view.definitions.set(change.name, entryOf(change.definition).definition)
+  return reveal(change.name, view)
+}
+
+/** Shows a whole definition in place (wire 13, 14), unless exactly this one is already visible (wire 16). */
+function reveal(name: string, view: View): PromptSegment[] {
+  const definition = view.definitions.get(name)
+  if (definition === undefined || view.visible.get(name) === definition) return []
+  view.visible.set(name, definition)
+  view.revealed.push({ name, definition })
+  return [{ kind: 'functions', text: `<functions>\n${asFunction(definition)}\n</functions>` }]
+}
+
+function asFunction(definition: string): string {
+  return `<function>${definition}</function>`
+}
+
+/** Returns a block as the model reads it, without `caller`. */
+function plain(block: Fields): string {
+  return block.type === 'text' ? textOf(block.text) : toJson(withoutCacheControl(omitFields(block, 'caller')))
+}
+
+/** Returns the indices of messages with `clear_at: 'next_user_message'` that a later user message clears. */
+function clearedMessages(messages: unknown): ReadonlySet<number> {
+  const list = listOf(messages)
+  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
+  const cleared = new Set<number>()
+  for (let index = 0; index < lastUser; index++) {
+    const { role, clear_at } = fieldsOf(list[index])
+    if (role === 'system' && clear_at === 'next_user_message') cleared.add(index)
+  }
+  return cleared
+}
+
+/**
+ * Renders tools, system and the conversation, with each loaded definition at the place that loaded it.
+ *
+ * @example
+ * const read = renderRequest(prepared.request).map(({ kind, text }) => `${kind}: ${text}`)
+ */
+export function renderRequest(request: unknown): PromptSegment[] {
+  const { tools, scaffold, system, steps } = walkRequest(request)
+  return [...tools, ...scaffold, ...system, ...steps.flatMap((step) => step.segments)]
+}
+
+/** Returns the tools whose definitions are visible at the end of the request, in the order in which they appeared. */
+export function visibleTools(request: unknown): string[] {
+  return [...walkRequest(request).visible.keys()]
+}
+
+/** Estimates the tokens of what the model reads, from its length. */
+export function countTokens(request: unknown): number {
+  return tokensFor(readingOf(request).characters)
+}
+
+/** The size of what the model reads. */
+type Reading = {
+  /**
+   * Characters of everything visible: tools, system, conversation, and each definition that a reference loads. JSON
+   * escapes do not count, and an image or a document counts as `MEDIA_CHARACTERS`.
+   */
+  readonly characters: number
+  /** Tools whose definitions are visible at the end. */
+  readonly visibleTools: number
+}
+
+/** About 1,600 tokens, the cost of a large image. */
+export const MEDIA_CHARACTERS = 4640
+
+/** Measures a request. */
+export function readingOf(request: unknown): Reading {
+  const view = startOf(request)
+  return { characters: charactersOf(request, view), visibleTools: visibleCount(view) }
+}
+
+function startOf(request: unknown): SizeView {
+  const declared = readTools(listOf(fieldsOf(request).tools))
+  return { declared, added: new Map(), changed: new Map() }
+}
+
+function charactersOf(request: unknown, view: SizeView): number {
+  const { system, messages } = fieldsOf(request)
+  let { characters } = view.declared
+  for (const block of blocksOf(system)) characters += plainSize(block)
+  const list = listOf(messages)
+  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
+  for (let index = 0; index < list.length; index++) {
+    const message = fieldsOf(list[index])
+    const isCleared =
+      message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
+    const size = quietSize(message) ?? messageSize(message, view)
+    if (!isCleared) characters += size
+  }
+  return characters
+}
+
+/** Returns the size of a message that neither shows nor hides a tool; undefined for others. */
+const quietSize = oncePerFrozen((message: Fields): number | undefined =>
+  blocksOf(message.content).some(mayChangeView) ? undefined : messageSize(message, NO_VIEW),
+)
+
+function messageSize(message: Fields, view: SizeView): number {
+  if (isDirective(message)) return 0
+  return blocksOf(message.content).reduce((sum, block) => sum + blockSize(block, view), 0)
+}
+
+/** The entries of `tools`: all definitions, and those visible from the start. */
+type Tools = {
+  readonly definitions: ReadonlyMap<string, Fields>
+  readonly visible: ReadonlyMap<string, Fields>
+  readonly characters: number
+}
+
+const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
+  const definitions = new Map<string, Fields>()
+  const visible = new Map<string, Fields>()
+  let characters = 0
+  let isDeferring = false
+  for (const tool of tools.map(fieldsOf)) {
+    const name = nameOf(tool)
+    definitions.set(name, tool)
+    if (isDeferred(tool)) isDeferring = true
+    else {
+      visible.set(name, tool)
+      characters += FUNCTION + definitionSize(tool)
+    }
+  }
+  return { definitions, visible, characters: characters + (isDeferring ? SCAFFOLD.length : 0) }
+})
+
+/** Lengths of the tags around a definition, and of the line that the first deferred tool adds. */
+const FUNCTION = '<function></function>'.length
+const FUNCTIONS = '<functions>\n\n</functions>'.length + FUNCTION
+const RESULT = '<result></result>'.length
+const REMOVAL = 'The tool  is no longer available.'.length
+
+type SizeView = {
+  readonly declared: Tools
+  /** Definitions added by value. */
+  readonly added: Map<string, Fields>
+  /** Definitions shown since the start; undefined for hidden ones. */
+  readonly changed: Map<string, Fields | undefined>
+}
+
+/** For messages that do not depend on the view. */
+const NO_VIEW: SizeView = {
+  declared: { definitions: new Map(), visible: new Map(), characters: 0 },
+  added: new Map(),
+  changed: new Map(),
+}
+
+function shownIn({ declared, changed }: SizeView, name: string): Fields | undefined {
+  return changed.has(name) ? changed.get(name) : declared.visible.get(name)
+}
+
+function visibleCount({ declared, changed }: SizeView): number {
+  let count = declared.visible.size
+  for (const [name, shown] of changed)
+    count += Number(shown !== undefined) - Number(declared.visible.has(name))
+  return count
+}
+
+function blockSize(block: Fields, view: SizeView): number {
+  switch (block.type) {
+    case 'text':
+      return textOf(block.text).length
+    case 'thinking':
+      return textOf(block.thinking).length
+    case 'redacted_thinking':
+      return textOf(block.data).length
+    case 'tool_result':
+      return resultSize(block, view)
+    case 'tool_search_tool_result': {
+      const references = listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
+      const names = references.reduce((sum, { tool_name: name }) => sum + revealSize(textOf(name), view), 0)
+      const { tool_references: _, ...content } = fieldsOf(block.content)
+      return RESULT + jsonSize({ ...block, content }, NOT_READ) + names
+    }
+    case 'tool_addition':
+    case 'tool_removal':
+      return changeSize(block, view)
+    case 'compaction': {
+      const changes = listOf(block.tool_changes).map((change) => changeSize(fieldsOf(change), view))
+      return textOf(block.content).length + changes.reduce((sum, size) => sum + size, 0)
+    }
+    default:
+      return plainSize(block)
+  }
+}
+
+function resultSize({ content, ...rest }: Fields, view: SizeView): number {
+  let size = RESULT + jsonSize(rest, NOT_READ)
+  for (const item of blocksOf(content))
+    size += isReference(item) ? revealSize(textOf(item.tool_name), view) : plainSize(item)
+  return size
+}
+
+function changeSize(block: Fields, view: SizeView): number {
+  const change = changeIn(block)
+  if (!change) return 0
+  if (change.kind === 'removal') {
+    if (!shownIn(view, change.name)) return 0
+    view.changed.set(change.name, undefined)
+    return REMOVAL + change.name.length
+  }
+  if (change.definition) view.added.set(change.name, change.definition)
+  return revealSize(change.name, view)
+}
+
+/** Returns the size of a definition that becomes visible; 0 if it already is. */
+function revealSize(name: string, view: SizeView): number {
+  const definition = view.added.get(name) ?? view.declared.definitions.get(name)
+  const shown = shownIn(view, name)
+  if (!definition || (shown && isSame(shown, definition))) return 0
+  view.changed.set(name, definition)
+  return FUNCTIONS + definitionSize(definition)
+}
+
+/** Compares by identity first: only a tool that is added by value twice has two objects. */
+function isSame(one: Fields, other: Fields): boolean {
+  return one === other || entryOf(one).definition === entryOf(other).definition
+}
+
+function plainSize(block: Fields): number {
+  return block.type === 'text' ? textOf(block.text).length : jsonSize(block, NOT_READ)
+}
+
+const definitionSize = oncePerFrozen((tool: Fields): number => jsonSize(tool, NOT_IN_DEFINITION))
+
+const NOT_READ: ReadonlySet<string> = new Set(['cache_control', 'caller'])
+const NOT_IN_DEFINITION: ReadonlySet<string> = new Set(['cache_control', 'defer_loading'])
+const EVERYTHING: ReadonlySet<string> = new Set()
+/** Fields with data of the caller, in which keys such as `cache_control` are only data. */
+const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
+/** Maximum number of values, for a value that contains itself. */
+const MAX_VALUES = 5_000_000
+
+/** Counts the characters of a value as JSON without some fields. Not recursive, because JSON may be deep. */
+function jsonSize(value: unknown, leftOut: ReadonlySet<string>): number {
+  const values: unknown[] = [value]
+  let size = 0
+  for (let count = 0; values.length > 0 && count < MAX_VALUES; count++) {
+    const next = values.pop()
+    if (typeof next === 'string') size += next.length + 2
+    else if (Array.isArray(next)) {
+      size += 2 + Math.max(0, next.length - 1)
+      for (const item of next) values.push(item)
+    } else if (!isFields(next)) size += String(next ?? null).length
+    else if (next.type === 'base64' && 'data' in next) size += MEDIA_CHARACTERS
+    else size += fieldsSize(next, leftOut, values)
+  }
+  return size
+}
+
+function fieldsSize(fields: Fields, leftOut: ReadonlySet<string>, values: unknown[]): number {
+  let size = 1
+  let isEmpty = true
+  for (const name in fields) {
+    const inner = fields[name]
+    if (inner === undefined || (leftOut !== EVERYTHING && leftOut.has(name))) continue
+    size += name.length + 4
+    isEmpty = false
+    if (typeof inner === 'string') size += inner.length + 2
+    else if (leftOut !== EVERYTHING && OPAQUE.has(name)) size += jsonSize(inner, EVERYTHING)
+    else values.push(inner)
+  }
+  return isEmpty ? 2 : size
+}
+
+/** Documentation, "Prompt caching": up to four breakpoints, counted over tools, system and messages together. */
+export const MAX_MARKS = 4
+
+/** Counts breakpoints. SDK, `MessageCreateParams.cache_control`: one on the request counts as one on its last block. */
+export function countMarks(request: Fields): number {
+  const last = blocksOf(fieldsOf(listOf(request.messages).at(-1)).content).at(-1)
+  const isAutomatic = isFields(request.cache_control) && !isFields(last?.cache_control)
+  return marksOf(request).length + (isAutomatic ? 1 : 0)
+}
+
+/** A cache breakpoint and its place. */
+export type Mark = { readonly place: string; readonly control: unknown }
+
+/** Returns the breakpoints in the order in which the API reads them. */
+export function marksOf({ tools, system, messages }: Fields): Mark[] {
+  const marks: Mark[] = []
+  for (const [index, tool] of listOf(tools).entries()) addMark(marks, fieldsOf(tool), `tools.${index}`)
+  for (const [index, block] of blocksOf(system).entries()) addMark(marks, block, `system.${index}`)
+  for (const [index, message] of listOf(messages).entries())
+    addInner(marks, fieldsOf(message).content, `messages.${index}.content`, MAX_DEPTH)
+  return marks
+}
+
+/** Deeper than any block that the API knows. */
+const MAX_DEPTH = 5
+
+function addMark(marks: Mark[], block: Fields, place: string): void {
+  if (block.cache_control === undefined || block.cache_control === null) return
+  marks.push({ place: `${place}.cache_control`, control: block.cache_control })
+}
+
+/** Adds the breakpoints of blocks, and of blocks inside results, documents and lists of references. */
+function addInner(marks: Mark[], content: unknown, place: string, depth: number): void {
+  if (depth === 0) return
+  const list = isFields(content) ? content.tool_references : content
+  for (const [index, value] of listOf(list).entries()) {
+    const block = fieldsOf(value)
+    const path = `${place}.${index}`
+    addInner(marks, block.content, `${path}.content`, depth - 1)
+    addInner(marks, fieldsOf(block.source).content, `${path}.source.content`, depth - 1)
+    addMark(marks, block, path)
+  }
+}
+
+/** Returns whether a request asks for its prompt to be cached. */
+export function hasCacheMarks(request: unknown): boolean {
+  const { cache_control: mark, tools, system, messages } = fieldsOf(request)
+  return (
+    isFields(mark) ||
+    someMarked(listOf(tools)) ||
+    someMarked(listOf(system)) ||
+    listOf(messages).some((message) => isMessageMarked(fieldsOf(message)))
+  )
+}
+
+const someMarked = oncePerFrozen((blocks: readonly unknown[]): boolean => blocks.some(isMarked))
+
+const isMessageMarked = oncePerFrozen(({ content }: Fields): boolean => listOf(content).some(isMarked))
+
+function isMarked(block: unknown): boolean {
+  const { cache_control, type, content } = fieldsOf(block)
+  return isFields(cache_control) || (type === 'tool_result' && listOf(content).some(isMarked))
+}
