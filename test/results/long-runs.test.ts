@@ -41,7 +41,7 @@ const others = units.flatMap((unit) =>
 const program = (all: readonly string[][]) => `
 import { cleanText, unsafeKinds } from './packages/core/src/lib/text.ts'
 import { validateRequest } from './packages/messages/src/oracle/validate.ts'
-import { previewOf } from './packages/core/src/results/results.ts'
+import { previewOf } from './packages/core/src/results.ts'
 import { printableLine } from './packages/cli/src/terminal/pen.ts'
 
 const oracle = (data) => {
