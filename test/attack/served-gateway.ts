@@ -1,7 +1,7 @@
 // `toolshelf mcp --http` or `serve` in this process, as an operator starts it, and requests with the keys of its users.
 import { onTestFinished } from 'vitest'
 import { runCli } from '../../packages/cli/src/main.ts'
-import { createKey } from '../../packages/server/src/users/keys.ts'
+import { createKey } from '../../packages/server/src/users/records.ts'
 import { enter } from '../../packages/testkit/src/cli-here.ts'
 import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { until } from '../mcp/support/processes.ts'

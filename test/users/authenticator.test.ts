@@ -8,9 +8,8 @@ import type { Profile } from '../../packages/core/src/users/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
 import type { UserDirectory } from '../../packages/server/src/users/directory.ts'
-import { openUserFile } from '../../packages/server/src/users/file-directory.ts'
-import { createKey } from '../../packages/server/src/users/keys.ts'
-import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
+import { openUserFile, openUserStore } from '../../packages/server/src/users/directory.ts'
+import { createKey } from '../../packages/server/src/users/records.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -13,13 +13,13 @@ import type { Profile } from '../../packages/core/src/users/types.ts'
 import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
-import { createKey } from '../../packages/server/src/users/keys.ts'
+import { openUserStore } from '../../packages/server/src/users/directory.ts'
 import {
   acceptKeysAndTokens,
   createTokenAccess,
   type TokenAccessOptions,
 } from '../../packages/server/src/users/oauth/access.ts'
-import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
+import { createKey } from '../../packages/server/src/users/records.ts'
 import { startAuthServer } from '../mcp/support/auth-server.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { here } from '../mcp/support/server-here.ts'

@@ -8,7 +8,7 @@ import {
   createTokenAccess,
   type TokenAccessOptions,
 } from '../../packages/server/src/users/oauth/access.ts'
-import { readOAuthSettings } from '../../packages/server/src/users/oauth/settings.ts'
+import { readOAuthSettings } from '../../packages/server/src/users/oauth/token.ts'
 
 const ISSUER = 'https://id.example.com'
 const RESOURCE = 'https://tools.example.com/mcp'

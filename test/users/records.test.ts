@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { hasSameRights, rightsOf } from '../../packages/core/src/users/rights.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
-import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
+import { openUserStore } from '../../packages/server/src/users/directory.ts'
 import { profileOf } from './support.ts'
 
 const KEY_ID = '0123456789abcdef'

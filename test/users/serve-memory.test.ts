@@ -11,8 +11,8 @@ import { parseModeSetting } from '../../packages/messages/src/plan.ts'
 import type { MessagesRequest, StreamEvent, Upstream } from '../../packages/messages/src/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
-import { createKey } from '../../packages/server/src/users/keys.ts'
-import { openUserStore } from '../../packages/server/src/users/store-directory.ts'
+import { openUserStore } from '../../packages/server/src/users/directory.ts'
+import { createKey } from '../../packages/server/src/users/records.ts'
 import { profileOf } from './support.ts'
 
 const TOOLS = Array.from({ length: 12 }, (_, number) => ({

@@ -9,9 +9,8 @@ import {
   StoreError,
   type User,
 } from '@toolshelf/core/internal'
-import type { UserDirectory } from './directory.ts'
-import { hasExpired, isKeyOf, type KeyRecord, keyHash, keyIdOf } from './keys.ts'
-import { UsersError } from './records.ts'
+import { createChangeListeners, type UserDirectory } from './directory.ts'
+import { hasExpired, isKeyOf, type KeyRecord, keyHash, keyIdOf, UsersError } from './records.ts'
 
 /** Options of `createKeyAuthenticator`. */
 type KeyAuthenticatorOptions = {
@@ -215,4 +214,42 @@ export function failed(error: unknown, notify: (message: string) => void): Acces
   const message =
     'keys cannot be checked at the moment, because the store of users does not answer; try again shortly'
   return { status: 503, message, retryAfter: 5 }
+}
+
+/** An authenticator that can be replaced. */
+type ReplaceableAuthenticator = Authenticator & {
+  /** Uses another authenticator from now on, also for connected users. Does not close the former one. */
+  replace(next: Authenticator): void
+}
+
+/** Creates an authenticator that delegates to `first` until it is replaced. Closing it closes the one in use. */
+export function createReplaceableAuthenticator(first: Authenticator): ReplaceableAuthenticator {
+  const changes = createChangeListeners()
+  let current = first
+  let stop = first.onChange(changes.emit)
+
+  /** Asks again if the authenticator was replaced meanwhile, because its answer may be outdated. */
+  async function ask<Value>(question: (asked: Authenticator) => Promise<Value>): Promise<Value> {
+    for (;;) {
+      const asked = current
+      const answer = await question(asked)
+      if (asked === current) return answer
+    }
+  }
+
+  return {
+    authenticate: (token) => ask((asked) => asked.authenticate(token)),
+    refresh: (user) => ask((asked) => asked.refresh(user)),
+    onChange: changes.add,
+    replace(next) {
+      stop()
+      current = next
+      stop = next.onChange(changes.emit)
+      changes.emit()
+    },
+    async close() {
+      stop()
+      await current.close()
+    },
+  }
 }
