@@ -1,8 +1,14 @@
 // The agent loop: calls the model, runs the tools it calls, and repeats. Reports everything as events.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message, Shelf, Tool, ToolResult, ToolUse } from '@toolshelf/core'
-import type { MessageLike } from '@toolshelf/core/internal'
-import { bindMethods, errorMessage, type Fields, textOf, wellFormed } from '@toolshelf/core/internal'
+import {
+  bindMethods,
+  errorMessage,
+  type Fields,
+  type MessageLike,
+  textOf,
+  wellFormed,
+} from '@toolshelf/core/internal'
 import { foldHistory } from '@toolshelf/core/pure'
 import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'

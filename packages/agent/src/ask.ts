@@ -1,5 +1,4 @@
 // Makes one model call: prepares it with the shelf, sends it, reads the reply (streamed or whole), and retries if useful.
-
 import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '@toolshelf/core'
 import {
   billedTokens,

@@ -1,5 +1,4 @@
 // Adds cache breakpoints to a request, so that a conversation pays for its prefix only once.
-
 import { type Fields, fieldsOf, hasCacheMarks, isFields, listOf, textOf } from '@toolshelf/core/internal'
 
 const MARK = { type: 'ephemeral' } as const

@@ -1,11 +1,10 @@
 // Compacts the history: the model summarises the oldest part, and loaded tools stay loaded.
-
 import type { Message, Shelf } from '@toolshelf/core'
-import type { MessageLike } from '@toolshelf/core/internal'
 import {
   blocksOf,
   createCollector,
   type Fields,
+  type MessageLike,
   MIN_CHARACTERS_PER_TOKEN,
   textOf,
   toJson,

@@ -1,5 +1,4 @@
 // Measures what an agent's conversation cost and what tool search saved, from the agent's events.
-
 import type { Message, Shelf } from '@toolshelf/core'
 import {
   addFigures,

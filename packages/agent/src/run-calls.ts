@@ -1,13 +1,15 @@
 // Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
 import type { Message, Shelf, ToolResult, ToolUse } from '@toolshelf/core'
-import type { ConversationListener, FileChange, MessageLike } from '@toolshelf/core/internal'
 import {
   BATCH_TOOL,
   blocksOf,
   type CallSubject,
+  type ConversationListener,
   errorMessage,
+  type FileChange,
   fieldsOf,
+  type MessageLike,
   READ_TOOL,
   resultEvent,
   textOf,

@@ -1,5 +1,4 @@
 // Types of the agent. The loop reports everything as events; it reports failures as events too and never throws.
-
 import type { Decision, Message, Shelf, Tool, ToolResult, ToolUse } from '@toolshelf/core'
 import type { Content, ConversationListener, FileChange } from '@toolshelf/core/internal'
 import type { Access } from './accesses.ts'

@@ -1,7 +1,6 @@
 // `toolshelf add`: adds a server to our own configuration without an editor.
 import { isAbsolute, resolve } from 'node:path'
-import type { Fields } from '@toolshelf/core/internal'
-import { MAX_SLUG_LENGTH, slugOf } from '@toolshelf/core/internal'
+import { type Fields, MAX_SLUG_LENGTH, slugOf } from '@toolshelf/core/internal'
 import {
   addServers,
   describeTransport,

@@ -1,6 +1,5 @@
 // Passes a command's events to their readers: the file of `--audit`, the inspector, and OpenTelemetry if the environment
 // names a collector.
-
 import { resolve } from 'node:path'
 import type { TraceRecord } from '@toolshelf/core/internal'
 import { createTraceStream, openAuditFile, type TraceStream } from '@toolshelf/core/internal/node'

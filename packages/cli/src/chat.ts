@@ -1,5 +1,4 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
-
 import { createChat, STARTING } from './chat/chat.ts'
 import { openTypedLines } from './chat/typed-lines.ts'
 import { loadView, modelOptions, type OpenedClient, onInterrupt, openClient } from './client.ts'

@@ -1,5 +1,4 @@
 // What the agent commands need around a session: the model that answers, the prompt, interruptions, and the view.
-
 import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
 import { isatty } from 'node:tty'

@@ -2,11 +2,10 @@
 import { resolve } from 'node:path'
 import { toJson } from '@toolshelf/core/internal'
 import { JsonFile } from '@toolshelf/core/internal/node'
-import type { ServerConfig } from '@toolshelf/mcp'
-import { readConfig } from '@toolshelf/mcp'
-import type { ConfigProblem } from '@toolshelf/mcp/internal'
+import { readConfig, type ServerConfig } from '@toolshelf/mcp'
 import {
   addServers,
+  type ConfigProblem,
   describeTransport,
   type LocalMachine,
   ownConfigFile,

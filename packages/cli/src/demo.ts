@@ -1,5 +1,4 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
-
 import { toJson } from '@toolshelf/core/internal'
 import { loadView, modelOptions, onInterrupt, openClient } from './client.ts'
 import { type Command, type ExitCode, foldedLine, type Input, screenOf, type Terminal } from './command.ts'

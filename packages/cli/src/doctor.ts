@@ -4,10 +4,16 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { readBoundedFile } from '@toolshelf/core/internal/node'
-import type { McpHost, McpHostOptions } from '@toolshelf/mcp'
-import { type LoadedConfig, openPins, readConfig, userConfigFiles } from '@toolshelf/mcp'
-import type { ConfigProblem } from '@toolshelf/mcp/internal'
 import {
+  type LoadedConfig,
+  type McpHost,
+  type McpHostOptions,
+  openPins,
+  readConfig,
+  userConfigFiles,
+} from '@toolshelf/mcp'
+import {
+  type ConfigProblem,
   configPlaces,
   defaultPinsFolder,
   type LocalMachine,

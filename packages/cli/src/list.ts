@@ -1,10 +1,15 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
-
 import { toJson } from '@toolshelf/core/internal'
-import type { ServerConfig, ServerStatus } from '@toolshelf/mcp'
-import { type LoadedConfig, openPins, readConfig, userConfigFiles } from '@toolshelf/mcp'
-import type { ConfigProblem } from '@toolshelf/mcp/internal'
 import {
+  type LoadedConfig,
+  openPins,
+  readConfig,
+  type ServerConfig,
+  type ServerStatus,
+  userConfigFiles,
+} from '@toolshelf/mcp'
+import {
+  type ConfigProblem,
   defaultPinsFolder,
   describeTransport,
   existingFiles,

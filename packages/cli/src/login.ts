@@ -1,10 +1,8 @@
 // `toolshelf login`: logs in to a remote server, and forgets the login.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import type { StateStore } from '@toolshelf/core/internal'
-import { slugOf, toJson } from '@toolshelf/core/internal'
-import type { ServerConfig } from '@toolshelf/mcp'
-import { readConfig, userConfigFiles } from '@toolshelf/mcp'
+import { type StateStore, slugOf, toJson } from '@toolshelf/core/internal'
+import { readConfig, type ServerConfig, userConfigFiles } from '@toolshelf/mcp'
 import { type LocalMachine, thisMachine } from '@toolshelf/mcp/internal'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '@toolshelf/mcp/internal/oauth'
 import {

@@ -1,9 +1,6 @@
 // `toolshelf mcp`: runs the MCP gateway, on stdio for the client that started it, or over HTTP for many clients.
-
 import type { StateStore } from '@toolshelf/core/internal'
-import type { ServerConfig } from '@toolshelf/mcp'
-import { type LoadedConfig, readConfig, userConfigFiles } from '@toolshelf/mcp'
-import type { KnownServer } from '@toolshelf/mcp/internal'
+import { type LoadedConfig, readConfig, type ServerConfig, userConfigFiles } from '@toolshelf/mcp'
 import {
   answerInitialize,
   type DefinitionCache,
@@ -11,6 +8,7 @@ import {
   depthOf,
   greetingFor,
   type InitializeRequest,
+  type KnownServer,
   openDefinitionCache,
   openStoredDefinitions,
   ownConfigFile,

@@ -1,16 +1,20 @@
 // Options that several commands share, and what they say: events, services, stores, users and tokens of a gateway. What
 // they open is loaded only if one of them asks for it.
-
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { Authenticator, Profile, StateStore, UsageMeter } from '@toolshelf/core/internal'
-import { errorMessage, quote } from '@toolshelf/core/internal'
+import {
+  type Authenticator,
+  errorMessage,
+  type Profile,
+  quote,
+  type StateStore,
+  type UsageMeter,
+} from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import { ownConfigFile, thisMachine } from '@toolshelf/mcp/internal'
-import type { TlsFiles } from '@toolshelf/server/internal'
-import { LOOPBACK } from '@toolshelf/server/internal'
+import { LOOPBACK, type TlsFiles } from '@toolshelf/server/internal'
 import type { TokenAccess } from '@toolshelf/server/internal/oauth'
 import type { People, UserDirectory } from '@toolshelf/server/internal/users'
 import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'

@@ -1,5 +1,4 @@
 // The option --prices, which reads a price table from a file, and the model that counts by default.
-
 import { type PriceTable, prices, readPrices } from '@toolshelf/core/internal'
 import { readBoundedFile } from '@toolshelf/core/internal/node'
 import { CommandError, type Input, type Option } from './command.ts'

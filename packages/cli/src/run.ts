@@ -1,11 +1,7 @@
 // `toolshelf run`: sends one prompt to the agent without an interactive session; for scripts and pipes.
-
-import type { AgentEvent } from '@toolshelf/agent'
-import { createAgentMeter } from '@toolshelf/agent'
-import type { EndReason, TokenUsage } from '@toolshelf/agent/internal'
-import { addUsage, noUsage } from '@toolshelf/agent/internal'
-import type { PriceTable } from '@toolshelf/core/internal'
-import { SEARCH_TOOL, toJson } from '@toolshelf/core/internal'
+import { type AgentEvent, createAgentMeter } from '@toolshelf/agent'
+import { addUsage, type EndReason, noUsage, type TokenUsage } from '@toolshelf/agent/internal'
+import { type PriceTable, SEARCH_TOOL, toJson } from '@toolshelf/core/internal'
 import type { McpHost } from '@toolshelf/mcp'
 import { checkPrompt, modelOptions, onInterrupt, openClient, readPrompt } from './client.ts'
 import {

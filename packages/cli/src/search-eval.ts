@@ -1,5 +1,4 @@
 // `toolshelf search --eval`: measures rankers on queries with known answers.
-
 import type { PoolTool } from '@toolshelf/core'
 import { type Evaluation, evaluate, interval, METRICS, type Quality } from '@toolshelf/core/internal'
 import { patientModel, warmUpEntries, whenIndexed } from '@toolshelf/core/internal/node'

@@ -1,10 +1,16 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why; measures rankers.
-
 import { createSkills, loadSkills } from '@toolshelf/agent'
 import { userSkillFolders } from '@toolshelf/agent/internal'
 import type { PoolTool, Rank } from '@toolshelf/core'
-import type { RelatedItem, Translation } from '@toolshelf/core/internal'
-import { oneLine, poolTools, splitName, textOf, toJson } from '@toolshelf/core/internal'
+import {
+  oneLine,
+  poolTools,
+  type RelatedItem,
+  splitName,
+  type Translation,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
 import {
   EXPLAINED_RANKERS,
   explainHits,

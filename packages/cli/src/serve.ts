@@ -1,8 +1,6 @@
 // `toolshelf serve`: runs the Messages gateway, which adds tool search in front of any model.
-
 import { oneLine } from '@toolshelf/core/internal'
-import type { Upstream } from '@toolshelf/messages'
-import { createMessagesGateway, type ModeSetting, parseModeSetting } from '@toolshelf/messages'
+import { createMessagesGateway, type ModeSetting, parseModeSetting, type Upstream } from '@toolshelf/messages'
 import { createReloads, createStoreCheck, meterStore } from '@toolshelf/server/internal'
 import { type Audit, openAudit } from './audit.ts'
 import { type Command, type Input, portIn, type Terminal, UsageError, withFlags } from './command.ts'

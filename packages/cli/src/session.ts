@@ -1,9 +1,9 @@
 // What `chat` and `run` share: a session of the agent with its servers, tools, skills and permission rules.
-
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Agent, AgentTool, MessagesClient } from '@toolshelf/agent'
 import {
+  type Agent,
+  type AgentTool,
   createAgent,
   createAgentTool,
   createBatchTool,
@@ -11,6 +11,7 @@ import {
   createPermissions,
   createScriptTool,
   createSkills,
+  type MessagesClient,
   namedTools,
   openTranscript,
   type PermissionRule,
@@ -31,17 +32,16 @@ import {
   userSkillFolders,
 } from '@toolshelf/agent/internal'
 import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '@toolshelf/core'
-import type { FindRelated } from '@toolshelf/core/internal'
 import {
   cleanText,
+  type FindRelated,
   MCP_PREFIX,
   matchesAny,
   matchesServer,
   matchesTool,
   splitToolName,
 } from '@toolshelf/core/internal'
-import type { McpHost } from '@toolshelf/mcp'
-import { createMcpHost, type LoadedConfig, readConfig, userConfigFiles } from '@toolshelf/mcp'
+import { createMcpHost, type LoadedConfig, type McpHost, readConfig, userConfigFiles } from '@toolshelf/mcp'
 import { type LocalMachine, thisMachine, traceServers } from '@toolshelf/mcp/internal'
 import { openAudit } from './audit.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'

@@ -1,13 +1,16 @@
 // The tools that commands search, count and list: catalogues and queries in files, the tools of servers that are started
 // for it, the ranker, and how far the encoder is with reading them.
-
-import type { Rank, Tool } from '@toolshelf/core'
-import { type RankerName, rankers } from '@toolshelf/core'
+import { type Rank, type RankerName, rankers, type Tool } from '@toolshelf/core'
 import type { EvaluationQuery } from '@toolshelf/core/internal'
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { createPureShelf } from '@toolshelf/core/pure'
-import type { ServerConfig, ServerStatus } from '@toolshelf/mcp'
-import { createMcpHost, readConfig, userConfigFiles } from '@toolshelf/mcp'
+import {
+  createMcpHost,
+  readConfig,
+  type ServerConfig,
+  type ServerStatus,
+  userConfigFiles,
+} from '@toolshelf/mcp'
 import { thisMachine, toShelvedTool } from '@toolshelf/mcp/internal'
 import { CommandError, type Option, type Terminal, UsageError } from './command.ts'
 import { toStart } from './servers/listing-host.ts'

@@ -1,11 +1,10 @@
 // `toolshelf trust <server>`: shows what changed of a server since it was accepted, and accepts it.
-
 import { closestNames, cut, isContainer, spellOutInvisible, toJson, walkJson } from '@toolshelf/core/internal'
 import { openPins } from '@toolshelf/mcp'
-import type { ListedTool } from '@toolshelf/mcp/internal'
 import {
   type DefinitionChange,
   defaultPinsFolder,
+  type ListedTool,
   type PinnedServer,
   type Pins,
   pinnedParts,

@@ -1,7 +1,5 @@
 // `toolshelf users`: the users of a gateway with their profiles and keys, and what they have for their personal servers.
-
-import type { StateStore } from '@toolshelf/core/internal'
-import { errorMessage, fieldsOf, quote, slugOf, toJson } from '@toolshelf/core/internal'
+import { errorMessage, fieldsOf, quote, type StateStore, slugOf, toJson } from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import type { CredentialStore } from '@toolshelf/mcp/internal/personal'
 import type { UserDirectory } from '@toolshelf/server/internal/users'

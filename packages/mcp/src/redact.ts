@@ -1,7 +1,6 @@
 // Hides configured values in everything that Toolshelf writes: of one server's variables, headers, references, arguments
 // and URL, literally and as JSON, URLs and base64 write them. What a server sends in another form is not found.
 // Implements H8.
-
 import { cleanText, splitName } from '@toolshelf/core/internal'
 import type { ServerConfig } from './types.ts'
 

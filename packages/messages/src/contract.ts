@@ -1,6 +1,5 @@
 // Detects whether a request uses deferred tools, in any of the API's forms.
 // Implements wire 43.
-
 import {
   blocksOf,
   type Fields,

@@ -1,13 +1,11 @@
 // THE MAIN PATH of the Messages gateway, in numbered steps: takes a client's request and returns a reply.
 // Implements wire 29, 37.
-
-import type { Rank } from '@toolshelf/core'
-import { rankers as rankersByName } from '@toolshelf/core'
-import type { OpenTrace } from '@toolshelf/core/internal'
+import { type Rank, rankers as rankersByName } from '@toolshelf/core'
 import {
   CHARACTERS_PER_TOKEN,
   countTokens,
   describePool,
+  type OpenTrace,
   type PriceTable,
   readingOf,
   readPrices,
@@ -22,8 +20,7 @@ import {
 } from '@toolshelf/core/internal/node'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
-import type { HostedRankers } from './hosted/hosted-search.ts'
-import { startHosted } from './hosted/hosted-search.ts'
+import { type HostedRankers, startHosted } from './hosted/hosted-search.ts'
 import type { InboundRequest } from './inbound/types.ts'
 import { observeReply, type UsageListener } from './observe-reply.ts'
 import {

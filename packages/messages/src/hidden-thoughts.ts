@@ -1,6 +1,5 @@
 // Hides thinking from clients that did not ask for it and restores it in their next request: many models refuse a
 // history whose calls have lost their reasoning. If a block is no longer remembered, the upstream adapter substitutes it.
-
 import {
   type BlockInMaking,
   blocksOf,

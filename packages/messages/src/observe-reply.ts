@@ -1,7 +1,5 @@
 // Observes one reply while it is produced: what was sent and saved, for the outcome, and its samplings, for the events.
-
-import type { PriceTable } from '@toolshelf/core/internal'
-import { readingOf } from '@toolshelf/core/internal'
+import { type PriceTable, readingOf } from '@toolshelf/core/internal'
 import { createChildSpan } from '@toolshelf/core/internal/node'
 import { createMeter } from './meter.ts'
 import type { RequestOutcome } from './request-outcome.ts'

@@ -1,7 +1,6 @@
 // Plans a request: pass it on, emulate tool search, shelve its tools, or send it with everything loaded. Pure: the plan
 // depends only on the facts given.
 // Implements wire 36.
-
 import { CALL_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 

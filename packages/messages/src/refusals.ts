@@ -1,5 +1,4 @@
 // Refusals of requests that the gateway cannot answer, each with what to do.
-
 import {
   blocksOf,
   changeIn,

@@ -1,5 +1,4 @@
 // Reports the tools that a client sent with a request that the library does not prepare.
-
 import type { TraceListener } from '@toolshelf/core'
 import {
   type DescribedTools,

@@ -1,6 +1,5 @@
 // Produces one reply: samples the upstream until the model stops searching, and joins the samplings into one stream.
 // Implements wire 22, 24, 25.
-
 import {
   type BilledTokens,
   type BlockInMaking,

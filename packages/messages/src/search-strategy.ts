@@ -1,6 +1,5 @@
 // The interface that rounds.ts uses to run searches within a reply. Hosted searches are shown to the client, hidden ones
 // are not.
-
 import { fieldsOf, isDeferred, nameOf, omitFields } from '@toolshelf/core/internal'
 import type { ClientWork } from '@toolshelf/core/internal/node'
 import type { Fields, MessagesRequest } from './types.ts'

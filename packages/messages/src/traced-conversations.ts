@@ -1,12 +1,14 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
 import { hash } from 'node:crypto'
-import type {
-  ClientIdentity,
-  ConversationListener,
-  ConversationStart,
-  OpenTrace,
+import {
+  type ClientIdentity,
+  type ConversationListener,
+  type ConversationStart,
+  type OpenTrace,
+  oncePerFrozen,
+  toJson,
+  withoutCacheControl,
 } from '@toolshelf/core/internal'
-import { oncePerFrozen, toJson, withoutCacheControl } from '@toolshelf/core/internal'
 import { traceIdOf } from '@toolshelf/core/internal/node'
 import { createRecent } from './recent.ts'
 import { MAX_ADDED_MESSAGES } from './shelve/conversations.ts'

@@ -1,6 +1,5 @@
 // Types of the Messages gateway. Inside it every model speaks the Messages API: requests and stream events have
 // Anthropic's shapes. Only the fields that the gateway reads are declared; all others pass through.
-
 import type { Fields, StreamEvent } from '@toolshelf/core/internal'
 
 export type { Fields, StreamEvent }

@@ -1,6 +1,5 @@
 // Loads skills: SKILL.md files of folders, with their front matter, and those that a remote index lists (U2, U3).
 // Implements U3.
-
 import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'

@@ -1,16 +1,15 @@
 // Offers skills to the model: searches them, lists them, and loads one for DiscoverSkills and Skill (U2, U3).
 // Implements U2, U3.
-
-import type { Message, PoolTool, Rank, Shelf } from '@toolshelf/core'
-import { rankers } from '@toolshelf/core'
-import type { Content, FindRelated } from '@toolshelf/core/internal'
+import { type Message, type PoolTool, type Rank, rankers, type Shelf } from '@toolshelf/core'
 import {
   blocksOf,
+  type Content,
   cleanQuery,
   closestNames,
   createRelatedSearch,
   cut,
   FILLER_WORDS,
+  type FindRelated,
   oneLine,
   poolTools,
   type RelatedEntry,

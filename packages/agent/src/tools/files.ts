@@ -1,5 +1,4 @@
 // Tools for files: Read, Write, Edit, Move and Remove, and the walk through folders that the searching tools share.
-
 import { isUtf8 } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
 import {
@@ -15,8 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import type { Content } from '@toolshelf/core/internal'
-import { closestNames, fileChange } from '@toolshelf/core/internal'
+import { type Content, closestNames, fileChange } from '@toolshelf/core/internal'
 import { RE2JS } from 're2js'
 import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 import type { AgentTool, ToolInput } from '../types.ts'

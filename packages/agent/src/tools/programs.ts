@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Shelf, ToolResult, ToolUse } from '@toolshelf/core'
-import type { Block } from '@toolshelf/core/internal'
 import {
   BATCH_TOOL,
   type BatchCall,
+  type Block,
   batchContent,
   blocksOf,
   type Content,
@@ -17,12 +17,12 @@ import {
   splitToolName,
 } from '@toolshelf/core/internal'
 import { spawnGuarded, watchdog } from '@toolshelf/core/internal/node'
-import type { ScriptLimits } from '@toolshelf/scripts'
 import {
   createScriptRunner,
   remarkAbout,
   runScriptTool,
   SCRIPT_TOOL,
+  type ScriptLimits,
   toolAt,
   valueOfText,
 } from '@toolshelf/scripts'

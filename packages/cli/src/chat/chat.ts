@@ -1,5 +1,4 @@
 // A chat with an agent: turns, commands and questions. The view only renders its state. Independent of a terminal.
-
 import type { AgentEvent } from '@toolshelf/agent'
 import type { PermissionAnswer, PermissionQuestion } from '@toolshelf/agent/internal'
 import type { PriceTable } from '@toolshelf/core/internal'

@@ -1,9 +1,14 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '@toolshelf/agent'
-import type { Shelf } from '@toolshelf/core'
-import { estimateTokens } from '@toolshelf/core'
-import type { MessageLike, ShelvedResult } from '@toolshelf/core/internal'
-import { allDefinitionTokens, cut, renderRequest, tokensFor } from '@toolshelf/core/internal'
+import { estimateTokens, type Shelf } from '@toolshelf/core'
+import {
+  allDefinitionTokens,
+  cut,
+  type MessageLike,
+  renderRequest,
+  type ShelvedResult,
+  tokensFor,
+} from '@toolshelf/core/internal'
 
 /** A row of the report. */
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }

@@ -1,11 +1,8 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 // Implements P1, P2.
-
 import { builtInCallKinds } from '@toolshelf/agent/internal'
-import type { Message, ToolUse } from '@toolshelf/core'
-import { presentMessages } from '@toolshelf/core'
-import type { FileChange } from '@toolshelf/core/internal'
-import { BATCH_TOOL, fieldsOf, SEARCH_TOOL } from '@toolshelf/core/internal'
+import { type Message, presentMessages, type ToolUse } from '@toolshelf/core'
+import { BATCH_TOOL, type FileChange, fieldsOf, SEARCH_TOOL } from '@toolshelf/core/internal'
 import { SCRIPT_TOOL } from '@toolshelf/scripts'
 import { visible } from '../terminal/table.ts'
 import { callText, shorten, textIn } from './calls.ts'

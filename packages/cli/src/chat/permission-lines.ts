@@ -1,7 +1,6 @@
 // `/permissions`: shows and changes the rules of this session.
 import type { PermissionRule } from '@toolshelf/agent'
-import type { RuleEffect, RuleScope } from '@toolshelf/agent/internal'
-import { parseRule } from '@toolshelf/agent/internal'
+import { parseRule, type RuleEffect, type RuleScope } from '@toolshelf/agent/internal'
 import type { AgentSession } from '../session.ts'
 import { type OutputLine, withLabel } from './output-line.ts'
 

@@ -1,5 +1,4 @@
 // Finds the part of a turn that will not change any more and can scroll away.
-
 import { harmless } from '../terminal/table.ts'
 import type { Item } from './items.ts'
 import { closedLines } from './markdown.ts'

@@ -1,10 +1,7 @@
 // Adds up what a chat has spent: in the running turn, and in all of them.
-
-import type { AgentEvent } from '@toolshelf/agent'
-import { createAgentMeter } from '@toolshelf/agent'
+import { type AgentEvent, createAgentMeter } from '@toolshelf/agent'
 import type { AgentMeter } from '@toolshelf/agent/internal'
-import type { PriceTable } from '@toolshelf/core/internal'
-import { addFigures, type Figures, noFigures } from '@toolshelf/core/internal'
+import { addFigures, type Figures, noFigures, type PriceTable } from '@toolshelf/core/internal'
 import type { AgentSession } from '../session.ts'
 import type { Status } from './status.ts'
 

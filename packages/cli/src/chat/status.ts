@@ -1,7 +1,5 @@
 // The status line of a chat: the model, how full its context window is, and what tool search saved.
-
-import type { Figures } from '@toolshelf/core/internal'
-import { cut, dollars } from '@toolshelf/core/internal'
+import { cut, dollars, type Figures } from '@toolshelf/core/internal'
 import { columnsOf } from '../terminal/pen.ts'
 
 /** What the status line shows. */

@@ -1,5 +1,4 @@
 // Styled lines: what a screen draws, how many rows they take, and the part of their end that fits.
-
 import { columnsOf, rowStarts } from '../terminal/pen.ts'
 import { beginningOf, endOf, rowsOf, usable, widthOf } from '../terminal/table.ts'
 

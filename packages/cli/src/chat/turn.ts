@@ -1,7 +1,6 @@
 // The state of a running turn: text and calls in order, and what happens now.
 import type { AgentEvent } from '@toolshelf/agent'
-import type { TokenUsage } from '@toolshelf/agent/internal'
-import { addUsage, noUsage } from '@toolshelf/agent/internal'
+import { addUsage, noUsage, type TokenUsage } from '@toolshelf/agent/internal'
 import type { Message, ToolUse } from '@toolshelf/core'
 import { oneLine, SEARCH_TOOL } from '@toolshelf/core/internal'
 import type { Item } from './items.ts'

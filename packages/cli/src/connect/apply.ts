@@ -2,10 +2,15 @@
 // text that remains. Writes nothing.
 import { isUtf8 } from 'node:buffer'
 import { realpath, stat } from 'node:fs/promises'
-import type { FileRights } from '@toolshelf/core/internal/node'
-import { readBoundedFile } from '@toolshelf/core/internal/node'
-import type { ConfigProblem, NewEntry } from '@toolshelf/mcp/internal'
-import { type MovedPart, moveServers, variablesIn, withReferences } from '@toolshelf/mcp/internal'
+import { type FileRights, readBoundedFile } from '@toolshelf/core/internal/node'
+import {
+  type ConfigProblem,
+  type MovedPart,
+  moveServers,
+  type NewEntry,
+  variablesIn,
+  withReferences,
+} from '@toolshelf/mcp/internal'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
 import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 

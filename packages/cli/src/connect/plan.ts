@@ -1,17 +1,18 @@
 // Plans what `connect` takes over: the servers of many files under names that are unique among them and in our own file; expands nothing
 // and writes nothing.
-
 import { win32 } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
-import type { ConfigPlace, ConfigProblem, LocalMachine } from '@toolshelf/mcp/internal'
 import {
   bindWorkspace,
+  type ConfigPlace,
+  type ConfigProblem,
   type ConfigText,
   configProblems,
   expand,
   keepReferences,
+  type LocalMachine,
   mapTexts,
   readEntries,
   readServer,

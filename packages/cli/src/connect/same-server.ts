@@ -2,8 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
-import type { ServerEntry } from '@toolshelf/mcp/internal'
-import { programOf } from '@toolshelf/mcp/internal'
+import { programOf, type ServerEntry } from '@toolshelf/mcp/internal'
 
 /** The settings of an entry, compared as they would be written: paths are absolute, references unexpanded. */
 export type EntrySettings = {

@@ -1,11 +1,7 @@
 // Records what each turn of the demo cost with Toolshelf and would have cost without, from the requests actually sent.
-
-import type { AgentEvent } from '@toolshelf/agent'
-import { createAgentMeter } from '@toolshelf/agent'
-import type { TokenUsage } from '@toolshelf/agent/internal'
-import { type AgentMeter, isPreload } from '@toolshelf/agent/internal'
+import { type AgentEvent, createAgentMeter } from '@toolshelf/agent'
+import { type AgentMeter, isPreload, type TokenUsage } from '@toolshelf/agent/internal'
 import type { Shelf } from '@toolshelf/core'
-import type { PromptSegment } from '@toolshelf/core/internal'
 import {
   addFigures,
   allDefinitionTokens,
@@ -13,6 +9,7 @@ import {
   type Figures,
   noFigures,
   type PriceTable,
+  type PromptSegment,
   priceOf,
   renderRequest,
   SEARCH_TOOL,

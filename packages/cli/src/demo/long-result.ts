@@ -1,8 +1,7 @@
 // Measures one long result of a real server with and without the shelf: a log, of which the model needs the error.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ToolResult } from '@toolshelf/core'
-import { createShelf, estimateTokens } from '@toolshelf/core'
+import { createShelf, estimateTokens, type ToolResult } from '@toolshelf/core'
 import type { McpHost } from '@toolshelf/mcp'
 
 /** What one long result costs. */

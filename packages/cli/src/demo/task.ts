@@ -1,7 +1,6 @@
 // The demo's messages, and the script that answers instead of a model. The tools that it calls are real.
 import { join } from 'node:path'
-import type { ModelScript } from '@toolshelf/messages/internal'
-import { readScript } from '@toolshelf/messages/internal'
+import { type ModelScript, readScript } from '@toolshelf/messages/internal'
 
 /** The user's messages. */
 export const DEMO_PROMPTS: readonly string[] = [

@@ -1,8 +1,6 @@
 // The doctor's report: what tools cost as a request would send them, what deferral would save, and what is wrong. Plain data,
 // the same for the terminal and `--json`.
-
-import type { Tool } from '@toolshelf/core'
-import { estimateTokens, mcpName, type Shelf } from '@toolshelf/core'
+import { estimateTokens, mcpName, type Shelf, type Tool } from '@toolshelf/core'
 import {
   addFigures,
   availableList,
@@ -21,14 +19,17 @@ import {
 } from '@toolshelf/core/internal'
 import { createPureShelf } from '@toolshelf/core/pure'
 import type { ServerStatus } from '@toolshelf/mcp'
-import type { ConfigProblem, GatewaySettings, ServerState, ToolProblem } from '@toolshelf/mcp/internal'
 import {
+  type ConfigProblem,
+  type GatewaySettings,
   gatewayCallTool,
   gatewaySearchTool,
   idleRules,
   joinInstructions,
   type OwnTool,
   refuseMarks,
+  type ServerState,
+  type ToolProblem,
   toShelvedTool,
 } from '@toolshelf/mcp/internal'
 import { count, counted } from '../terminal/pen.ts'

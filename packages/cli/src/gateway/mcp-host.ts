@@ -2,15 +2,30 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PermissionRule } from '@toolshelf/agent'
-import type { RankerName, TraceListener } from '@toolshelf/core'
-import { createDiskResults, type Shelf } from '@toolshelf/core'
+import { createDiskResults, type RankerName, type Shelf, type TraceListener } from '@toolshelf/core'
 import type { OpenTrace, StateStore, UsageMeter } from '@toolshelf/core/internal'
 import { startTimer, turns } from '@toolshelf/core/internal/node'
 import { createPureShelf } from '@toolshelf/core/pure'
-import type { LoadedConfig, McpGateway, McpHost, QuestionHandler, ServerConfig } from '@toolshelf/mcp'
-import { createMcpHost, gatewayShelfOptions, openPins } from '@toolshelf/mcp'
-import type { DefinitionCache, GatewayResults, ListingMode } from '@toolshelf/mcp/internal'
-import { defaultPinsFolder, type Pins, thisMachine, traceServers, watchPins } from '@toolshelf/mcp/internal'
+import {
+  createMcpHost,
+  gatewayShelfOptions,
+  type LoadedConfig,
+  type McpGateway,
+  type McpHost,
+  openPins,
+  type QuestionHandler,
+  type ServerConfig,
+} from '@toolshelf/mcp'
+import {
+  type DefinitionCache,
+  defaultPinsFolder,
+  type GatewayResults,
+  type ListingMode,
+  type Pins,
+  thisMachine,
+  traceServers,
+  watchPins,
+} from '@toolshelf/mcp/internal'
 import type { McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import { openAudit } from '../audit.ts'
 import type { AuditSettings } from '../options.ts'

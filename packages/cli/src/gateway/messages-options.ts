@@ -1,7 +1,5 @@
 // The options of `toolshelf serve` that count for an agent of its own too: the upstream, and how tools are handled.
-
-import type { MessagesGatewayOptions } from '@toolshelf/messages'
-import { type ModeSetting, parseModeSetting } from '@toolshelf/messages'
+import { type MessagesGatewayOptions, type ModeSetting, parseModeSetting } from '@toolshelf/messages'
 import { type UpstreamWire, wires } from '@toolshelf/messages/internal'
 import { type Command, type Input, UsageError, windowIn } from '../command.ts'
 import { pricesIn, pricesOption } from '../prices.ts'

@@ -1,5 +1,4 @@
 // Shows the operator what happens to the servers, each event once.
-
 import type { McpHost, ServerStatus } from '@toolshelf/mcp'
 import { idleRules } from '@toolshelf/mcp/internal'
 

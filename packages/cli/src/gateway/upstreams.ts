@@ -1,14 +1,13 @@
 // Parses `--upstream`: a URL and its API format, with the credentials from the environment.
 import type { Environment } from '@toolshelf/core/internal'
-import type { Upstream } from '@toolshelf/messages'
 import {
   createChatUpstream,
   createMessagesUpstream,
   createResponsesUpstream,
   createScriptUpstream,
+  type Upstream,
 } from '@toolshelf/messages'
-import type { UpstreamWire } from '@toolshelf/messages/internal'
-import { ANTHROPIC } from '@toolshelf/messages/internal'
+import { ANTHROPIC, type UpstreamWire } from '@toolshelf/messages/internal'
 import { CommandError, UsageError } from '../command.ts'
 import { readScriptNamed } from '../script-option.ts'
 

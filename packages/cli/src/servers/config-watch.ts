@@ -2,8 +2,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { ServerConfig } from '@toolshelf/mcp'
-import { type LoadedConfig, readConfig } from '@toolshelf/mcp'
+import { type LoadedConfig, readConfig, type ServerConfig } from '@toolshelf/mcp'
 import type { ConfigProblem } from '@toolshelf/mcp/internal'
 
 /** Options of `watchConfig`. */

@@ -1,8 +1,7 @@
 // Starts servers once to list their definitions and store them in the cache, so that the gateway's first search knows
 // all of them.
 import { createPureShelf } from '@toolshelf/core/pure'
-import type { McpHost, ServerConfig } from '@toolshelf/mcp'
-import { createMcpHost, type McpHostOptions } from '@toolshelf/mcp'
+import { createMcpHost, type McpHost, type McpHostOptions, type ServerConfig } from '@toolshelf/mcp'
 import { version } from '../version.ts'
 import { pinsHint, withStoredLogins } from './start.ts'
 

@@ -1,5 +1,4 @@
 // The configuration files that commands and the inspector may edit.
-
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { JsonFile } from '@toolshelf/core/internal/node'

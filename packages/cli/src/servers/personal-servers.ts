@@ -1,5 +1,4 @@
 // Servers for which each user has credentials of their own: which they are, and what opens them.
-
 import type { StateStore } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
 import {

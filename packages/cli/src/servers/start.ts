@@ -1,11 +1,15 @@
 // The servers that a command starts: which ones, what is said if there are none or if some are late, and their logins.
-
 import { join } from 'node:path'
 import type { StateStore } from '@toolshelf/core/internal'
-import type { McpHost, ServerConfig } from '@toolshelf/mcp'
-import { type LoadedConfig, readConfig, userConfigFiles } from '@toolshelf/mcp'
-import type { ConfigProblem, ServerEntry } from '@toolshelf/mcp/internal'
 import {
+  type LoadedConfig,
+  type McpHost,
+  readConfig,
+  type ServerConfig,
+  userConfigFiles,
+} from '@toolshelf/mcp'
+import {
+  type ConfigProblem,
   configPlaces,
   existingFiles,
   keepReferences,
@@ -13,6 +17,7 @@ import {
   ownConfigFile,
   readEntries,
   readServer,
+  type ServerEntry,
 } from '@toolshelf/mcp/internal'
 import { CommandError } from '../command.ts'
 import type { UntrustedServer } from '../doctor/report.ts'

@@ -1,5 +1,4 @@
 // Renders tables: columns as wide as their longest cell, numbers right-aligned.
-
 import { stripVTControlCharacters } from 'node:util'
 import { columnsOf, fit, padEnd, padStart } from './pen.ts'
 

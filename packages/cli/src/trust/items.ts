@@ -3,11 +3,15 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { PermissionRule } from '@toolshelf/agent'
-import type { SkillFile } from '@toolshelf/agent/internal'
-import { isWithin, parseRule, READ_ONLY, readSkillText } from '@toolshelf/agent/internal'
+import { isWithin, parseRule, READ_ONLY, readSkillText, type SkillFile } from '@toolshelf/agent/internal'
 import { matchesServer, slugOf } from '@toolshelf/core/internal'
-import type { FileEntries, LocalMachine } from '@toolshelf/mcp/internal'
-import { describeTransport, keepReferences, readServer } from '@toolshelf/mcp/internal'
+import {
+  describeTransport,
+  type FileEntries,
+  keepReferences,
+  type LocalMachine,
+  readServer,
+} from '@toolshelf/mcp/internal'
 
 /** One effect of a file of the folder. */
 export type TrustItem = {

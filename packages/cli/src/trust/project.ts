@@ -6,8 +6,13 @@ import type { PermissionRule } from '@toolshelf/agent'
 import { projectSkillFolders, READ_ONLY, readSkillFiles, type SkillFile } from '@toolshelf/agent/internal'
 import { fieldsOf } from '@toolshelf/core/internal'
 import { readBoundedFile } from '@toolshelf/core/internal/node'
-import type { ConfigProblem } from '@toolshelf/mcp/internal'
-import { type ConfigText, type LocalMachine, projectConfigFiles, readEntries } from '@toolshelf/mcp/internal'
+import {
+  type ConfigProblem,
+  type ConfigText,
+  type LocalMachine,
+  projectConfigFiles,
+  readEntries,
+} from '@toolshelf/mcp/internal'
 import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/permission-file.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 

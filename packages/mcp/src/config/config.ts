@@ -1,11 +1,9 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
 // rest is used.
-
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Environment } from '@toolshelf/core/internal'
-import { type Fields, fieldsOf, isFields, quote, slugOf } from '@toolshelf/core/internal'
+import { type Environment, type Fields, fieldsOf, isFields, quote, slugOf } from '@toolshelf/core/internal'
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import type { ConfigProblem, FolderSource, ServerConfig } from '../types.ts'

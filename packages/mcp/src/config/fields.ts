@@ -1,5 +1,4 @@
 // Validates an object's keys against a table of types; reports unknown or invalid keys and keeps the rest.
-
 import { closestNames, type Fields, isFields } from '@toolshelf/core/internal'
 
 /** A type of value: its name for messages, and a function that returns the value if it matches. */

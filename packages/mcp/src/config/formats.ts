@@ -1,6 +1,5 @@
 // Finds the servers in a configuration file of any client, by its shape.
 // Implements H1.
-
 import { basename, dirname, resolve } from 'node:path'
 import { type Fields, isFields } from '@toolshelf/core/internal'
 import type { ConfigProblem } from '../types.ts'

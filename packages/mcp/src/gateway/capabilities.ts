@@ -1,5 +1,4 @@
 // Reads what a client can do for the servers behind the gateway: declared once per connection, or with each request.
-
 import { CLIENT_CAPABILITIES_META_KEY, type Server } from '@modelcontextprotocol/server'
 import type { Fields } from '@toolshelf/core/internal'
 import { PAGES, passableExtensions } from '../greeting/greeting.ts'

@@ -1,7 +1,6 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PoolTool, Shelf, Tool } from '@toolshelf/core'
-import type { UnsearchedServer, User } from '@toolshelf/core/internal'
 import {
   CALL_TOOL,
   dropOldest,
@@ -9,11 +8,12 @@ import {
   fieldsOf,
   isShallow,
   SEARCH_TOOL,
+  type UnsearchedServer,
+  type User,
 } from '@toolshelf/core/internal'
 import { type ClientWork, LimitError, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
 import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/greeting.ts'
 import type { ShelvedTool } from '../host/publisher.ts'
-import type { PageTools } from '../lists/lists.ts'
 import {
   type Addresses,
   addressMeta,
@@ -22,6 +22,7 @@ import {
   assertSendable,
   listedTool,
   PAGE_KEYS,
+  type PageTools,
   versionOf,
 } from '../lists/lists.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'

@@ -1,6 +1,5 @@
 // Handles a call in which a server asks its client a question. The client sees one request that is answered with a
 // question and sent again with the answer; the server sees one uninterrupted call.
-
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { Fields, StateStore } from '@toolshelf/core/internal'

@@ -1,6 +1,5 @@
 // Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are
 // shared.
-
 import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '@toolshelf/core'
 import type {
@@ -12,8 +11,7 @@ import type {
   User,
 } from '@toolshelf/core/internal'
 import { type ClientWork, createClientWork } from '@toolshelf/core/internal/node'
-import type { ListingMode } from '../greeting/greeting.ts'
-import { type GreetingOptions, greetingFor } from '../greeting/greeting.ts'
+import { type GreetingOptions, greetingFor, type ListingMode } from '../greeting/greeting.ts'
 import { createAddresses, versionOf } from '../lists/lists.ts'
 import type { PersonalHosts } from '../personal/personal-hosts.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'

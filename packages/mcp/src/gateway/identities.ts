@@ -1,9 +1,7 @@
 // Recognises a client of the sessionless protocol by the origin of its request and its client info.
 // Implements H9.
-
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
-import type { ClientIdentity } from '@toolshelf/core/internal'
-import { dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
+import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
 
 /** The clients of the sessionless protocol. */
 type Identities = {

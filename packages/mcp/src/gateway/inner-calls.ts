@@ -1,8 +1,6 @@
 // Defines calls within a call: what batches and scripts need to make ordinary ones.
-
 import type { PoolTool, Shelf, TraceListener } from '@toolshelf/core'
-import type { Fields } from '@toolshelf/core/internal'
-import { BATCH_TOOL, CALL_TOOL, READ_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
+import { BATCH_TOOL, CALL_TOOL, type Fields, READ_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
 import type { ClientWork } from '@toolshelf/core/internal/node'
 import { SCRIPT_TOOL } from '@toolshelf/scripts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'

@@ -1,7 +1,6 @@
 // Keeps the tools that a client's searches put on its list. The list is bounded: tools that were not used for a while
 // make room for new ones, and return when they are called.
 // Implements S17.
-
 import type { PoolTool } from '@toolshelf/core'
 import { definitionTokens, dropOldest } from '@toolshelf/core/internal'
 

@@ -3,8 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { StateStore } from '@toolshelf/core/internal'
-import { type Fields, fieldsOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, type StateStore } from '@toolshelf/core/internal'
 import type { Progress } from '../types.ts'
 
 /** The client's answers to the questions of one round. */

@@ -1,5 +1,4 @@
 // Handles the requests of a client in both protocol versions.
-
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -7,10 +6,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '@toolshelf/core/internal'
-import type { ClientWork } from '@toolshelf/core/internal/node'
-import { traceIdOf } from '@toolshelf/core/internal/node'
-import type { PageTools, ResourcesAndPrompts } from '../lists/lists.ts'
-import { assertSendable } from '../lists/lists.ts'
+import { type ClientWork, traceIdOf } from '@toolshelf/core/internal/node'
+import { assertSendable, type PageTools, type ResourcesAndPrompts } from '../lists/lists.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'

@@ -1,8 +1,6 @@
 // Implements RunScript: a small program that calls the servers' tools, in one request of the client. Each of its calls
 // is an ordinary call; by default it may call only tools that are known to read only.
-
-import type { PoolTool } from '@toolshelf/core'
-import { mcpName } from '@toolshelf/core'
+import { mcpName, type PoolTool } from '@toolshelf/core'
 import {
   cleanText,
   errorMessage,
@@ -12,12 +10,13 @@ import {
   SEARCH_TOOL,
   textOf,
 } from '@toolshelf/core/internal'
-import type { CallForScript, ScriptLimits } from '@toolshelf/scripts'
 import {
+  type CallForScript,
   createScriptRunner,
   remarkAbout,
   runScriptTool,
   SCRIPT_TOOL,
+  type ScriptLimits,
   type ScriptRunner,
   toolAt,
   valueOfText,

@@ -1,7 +1,5 @@
 // Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
-
-import type { PoolTool, SearchOutcome } from '@toolshelf/core'
-import { mcpName } from '@toolshelf/core'
+import { mcpName, type PoolTool, type SearchOutcome } from '@toolshelf/core'
 import {
   CALL_THESE,
   cut,

@@ -1,5 +1,4 @@
 // Keeps long results of calls out of a client's context: the client gets a preview, and reads the rest with ReadResult.
-
 import type { TraceListener } from '@toolshelf/core'
 import {
   errorMessage,
@@ -10,8 +9,7 @@ import {
   textOf,
   toJson,
 } from '@toolshelf/core/internal'
-import type { ClientWork } from '@toolshelf/core/internal/node'
-import { pauseIn, type ResultOptions, resultSettings } from '@toolshelf/core/internal/node'
+import { type ClientWork, pauseIn, type ResultOptions, resultSettings } from '@toolshelf/core/internal/node'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/greeting.ts'
 import type { CallOutput } from '../types.ts'
 

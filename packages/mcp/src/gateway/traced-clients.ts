@@ -1,8 +1,16 @@
 // Opens one conversation of events for each client of the gateway, and reports its list and its calls.
 import { randomUUID } from 'node:crypto'
 import type { TraceListener } from '@toolshelf/core'
-import type { ClientIdentity, ConversationListener, OpenTrace, ToolPartition } from '@toolshelf/core/internal'
-import { type CallOutcome, describePool, resultEvent, toolShare } from '@toolshelf/core/internal'
+import {
+  type CallOutcome,
+  type ClientIdentity,
+  type ConversationListener,
+  describePool,
+  type OpenTrace,
+  resultEvent,
+  type ToolPartition,
+  toolShare,
+} from '@toolshelf/core/internal'
 import { type ChildSpan, createChildSpan, traceIdOf } from '@toolshelf/core/internal/node'
 import type { ListingMode } from '../greeting/greeting.ts'
 import type { CallOptions, CallOutput } from '../types.ts'

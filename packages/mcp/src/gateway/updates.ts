@@ -1,8 +1,7 @@
 // Sends notifications to connected clients, and handles the requests by which clients choose them.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '@toolshelf/core/internal'
-import type { Addresses, ResourcesAndPrompts } from '../lists/lists.ts'
-import { assertSendable } from '../lists/lists.ts'
+import { type Addresses, assertSendable, type ResourcesAndPrompts } from '../lists/lists.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { LogLevels } from './log-levels.ts'
 import type { Relisting } from './relisting.ts'

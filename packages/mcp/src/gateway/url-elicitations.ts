@@ -1,10 +1,8 @@
 // Handles calls that a server refuses until the user has visited a URL (error -32042). Clients of the older protocol
 // get the error with its data and call again; for those of the newer one, which has no such error, the gateway asks and
 // calls again.
-
 import type { Server } from '@modelcontextprotocol/server'
-import type { Fields } from '@toolshelf/core/internal'
-import { dropOldest } from '@toolshelf/core/internal'
+import { dropOldest, type Fields } from '@toolshelf/core/internal'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
 /** Handles calls that require a visit to a URL. */

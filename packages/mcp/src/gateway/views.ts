@@ -1,11 +1,9 @@
 // Creates what a client sees of the gateway: everything, or what its user has the right to see. Users with the same
 // rights share one view, with one search index.
-
 import type { PoolTool, Shelf } from '@toolshelf/core'
-import type { User } from '@toolshelf/core/internal'
-import { dropOldest, type Rights, rightsOf } from '@toolshelf/core/internal'
-import type { Addresses } from '../lists/lists.ts'
+import { dropOldest, type Rights, rightsOf, type User } from '@toolshelf/core/internal'
 import {
+  type Addresses,
   createPageTools,
   createResourcesAndPrompts,
   type PageTools,

@@ -1,5 +1,4 @@
 // Defines the connection to one server: its methods, its view and its options.
-
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Fields } from '@toolshelf/core/internal'
 import type { Limiter } from '@toolshelf/core/internal/node'

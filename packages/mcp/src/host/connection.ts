@@ -1,7 +1,6 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
 // back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
 // Implements H2, H4, H6.
-
 import { cleanText, type Fields, isFields } from '@toolshelf/core/internal'
 import {
   CallError,

@@ -1,7 +1,6 @@
 // Converts the output of an MCP tool into blocks of a tool_result. A block that a model cannot read becomes a line that
 // describes it.
-import type { Block } from '@toolshelf/core/internal'
-import { toJson } from '@toolshelf/core/internal'
+import { type Block, toJson } from '@toolshelf/core/internal'
 import type { CallOutput } from '../types.ts'
 
 type McpBlock = CallOutput['content'][number]

@@ -1,5 +1,4 @@
 // Validates a server's tool list entry by entry: repairs or drops invalid definitions, and uses the others.
-
 import { cut, definitionTokens, fieldsOf, unsafeKinds, walkJson } from '@toolshelf/core/internal'
 import { createYieldBySize } from '@toolshelf/core/internal/node'
 import { isAllowed } from '../config/rules.ts'

@@ -1,6 +1,5 @@
 // Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
 // Implements H6.
-
 import type { ServerSession } from '../session/session.ts'
 import { isSilence } from '../session/silence.ts'
 import type { HostTimeouts } from './timers.ts'

@@ -1,5 +1,4 @@
 // Translates server notifications into host events, and delivers events to listeners.
-
 import type { Fields } from '@toolshelf/core/internal'
 import type { HostEvent } from '../types.ts'
 

@@ -1,10 +1,8 @@
 // Connects to many servers in the background and puts their tools on one shelf. A slow or failing server does not
 // affect the others.
 // Implements H2.
-
 import type { Shelf, ToolResult, ToolUse } from '@toolshelf/core'
-import type { Fields } from '@toolshelf/core/internal'
-import { bindMethods } from '@toolshelf/core/internal'
+import { bindMethods, type Fields } from '@toolshelf/core/internal'
 import { createLimiter, withTimeout } from '@toolshelf/core/internal/node'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/definition-cache.ts'
 import { nameServers } from '../config/slugs.ts'

@@ -1,7 +1,6 @@
 // Forwards a server's notifications at a limited rate: coalesces changes of lists and resources, and drops excess log
 // messages.
 // Implements H4, H6.
-
 import type { Fields } from '@toolshelf/core/internal'
 
 /** Options of `createNotifications`. */

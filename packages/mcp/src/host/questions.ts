@@ -1,9 +1,7 @@
 // Decides which of a server's questions to forward: only during a call, only to the client that made it, under the
 // server's name, as far as the configuration allows, and only a limited number.
 // Implements H9.
-
-import type { Fields } from '@toolshelf/core/internal'
-import { cleanTexts, oneLine } from '@toolshelf/core/internal'
+import { cleanTexts, type Fields, oneLine } from '@toolshelf/core/internal'
 import { type ClientCall, callContext } from '../protocol/protocol.ts'
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { createBucket } from './notifications.ts'

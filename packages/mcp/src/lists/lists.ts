@@ -1,15 +1,21 @@
 // Tools, resources and prompts of many servers as one list: unique names and addresses, and only what every client can read.
-
 import {
   isSpecType,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
-import type { PoolTool, Shelf } from '@toolshelf/core'
-import { mcpName } from '@toolshelf/core'
-import type { Pool, Rights } from '@toolshelf/core/internal'
-import { cleanText, cleanTexts, type Fields, isFields, listedNames, oneLine } from '@toolshelf/core/internal'
+import { mcpName, type PoolTool, type Shelf } from '@toolshelf/core'
+import {
+  cleanText,
+  cleanTexts,
+  type Fields,
+  isFields,
+  listedNames,
+  oneLine,
+  type Pool,
+  type Rights,
+} from '@toolshelf/core/internal'
 import type { ListKind } from '../cache/definition-cache.ts'
 import { ALWAYS_LOAD } from '../greeting/greeting.ts'
 import type { ShelvedTool } from '../host/publisher.ts'

@@ -1,5 +1,4 @@
 // Runs a local HTTP server that receives the browser's redirect after a login: it takes one answer and closes.
-
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -15,8 +15,7 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import type { StateStore } from '@toolshelf/core/internal'
-import { oneLine } from '@toolshelf/core/internal'
+import { oneLine, type StateStore } from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import { createRedactor } from '../redact.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/session.ts'

@@ -1,5 +1,4 @@
 // Stores each user's credentials for servers, encrypted, in the shared store: values by name, and an OAuth login.
-
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { entriesIn, type StateStore } from '@toolshelf/core/internal'
 import { withLock } from '@toolshelf/core/internal/node'

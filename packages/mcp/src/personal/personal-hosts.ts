@@ -1,8 +1,7 @@
 // Manages servers for which each user has their own credentials: one host per user with these servers, joined with the
 // shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
 import type { Shelf, Tool } from '@toolshelf/core'
-import type { User } from '@toolshelf/core/internal'
-import { errorMessage, rightsOf } from '@toolshelf/core/internal'
+import { errorMessage, rightsOf, type User } from '@toolshelf/core/internal'
 import { nameServers } from '../config/slugs.ts'
 import { fillUserValues, userValuesIn } from '../config/user-values.ts'
 import { createOAuth } from '../oauth/authorize.ts'

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { StateStore } from '@toolshelf/core/internal'
-import { errorMessage, isContainer, toJson, wellFormedJson } from '@toolshelf/core/internal'
+import { errorMessage, isContainer, type StateStore, toJson, wellFormedJson } from '@toolshelf/core/internal'
 import type { ListedTool } from '../types.ts'
 import { filePlace, type PinPlace, storePlace } from './places.ts'
 

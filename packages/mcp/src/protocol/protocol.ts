@@ -1,7 +1,6 @@
 // What the rooms of MCP share of the protocol: errors and their reasons, for people and for models, `_meta`, visibility, the
 // current call.
 // Implements H9.
-
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
 import type { Fields } from '@toolshelf/core/internal'

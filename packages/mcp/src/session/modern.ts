@@ -1,6 +1,5 @@
 // Handles the differences of the newer protocol: a question belongs to a call, which is sent again with the answer; and
 // client capabilities are sent with each request instead of once per connection.
-
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type Client,

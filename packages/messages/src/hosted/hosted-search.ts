@@ -1,6 +1,5 @@
 // Runs hosted searches within a reply. The client sees each as a `server_tool_use` with its result and sends both back.
 // Implements wire 17, 20, 21, 22, 23, 28.
-
 import { createHash } from 'node:crypto'
 import type { PoolTool, Rank, TraceListener } from '@toolshelf/core'
 import {

@@ -1,6 +1,5 @@
 // Remembers the JSON text that objects were parsed from and reuses it when writing: unchanged values go out byte for
 // byte, including long numbers, without being serialised again.
-
 import { wellFormedJson } from '@toolshelf/core/internal'
 
 /** The JSON of objects that never change: what they were parsed from, or what was written once. */

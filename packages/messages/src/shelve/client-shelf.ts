@@ -1,8 +1,13 @@
 // Builds a shelf from a client's tools, once per tool list, and shares it among all requests with that list.
 import { createHash } from 'node:crypto'
-import type { Rank, Tool } from '@toolshelf/core'
-import { codingAgentPolicy, defaultCapabilities, type Shelf, ShelfError } from '@toolshelf/core'
-import type { Timer } from '@toolshelf/core/internal'
+import {
+  codingAgentPolicy,
+  defaultCapabilities,
+  type Rank,
+  type Shelf,
+  ShelfError,
+  type Tool,
+} from '@toolshelf/core'
 import {
   capabilityOf,
   type Fields,
@@ -13,6 +18,7 @@ import {
   oncePerFrozen,
   reachesShare,
   SEARCH_TOOL,
+  type Timer,
 } from '@toolshelf/core/internal'
 import { type Slice, turns, yieldIfOver } from '@toolshelf/core/internal/node'
 import { createPureShelf, type PureShelfOptions } from '@toolshelf/core/pure'

@@ -1,5 +1,4 @@
 // Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
-
 import type { SearchOutcome } from '@toolshelf/core'
 import {
   blocksOf,

@@ -1,9 +1,7 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
-
 import type { SearchOutcome, Shelf, TraceListener } from '@toolshelf/core'
-import type { Pause } from '@toolshelf/core/internal'
-import { fieldsOf, READ_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
+import { fieldsOf, type Pause, READ_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
 import { type Slice, yieldIfOver } from '@toolshelf/core/internal/node'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'

@@ -1,15 +1,14 @@
 // Replaces long tool results in a client's history by previews, and reads them for the model. The client sends its whole
 // history with each request, so nothing is stored: what replaces a result depends on its text alone, in every
 // process, and only the conversation that contains a result can read it.
-
 import type { TraceListener } from '@toolshelf/core'
-import type { Pause } from '@toolshelf/core/internal'
 import {
   blocksOf,
   type Fields,
   fieldsOf,
   idIn,
   oncePerFrozen,
+  type Pause,
   pageSizeFor,
   READ_TOOL,
   readPart,

@@ -1,6 +1,5 @@
 // Handles models that bind thinking to its prefix (wire 44). Some hidden searches are not restored, which changes the
 // prefix; the API is asked to drop the thinking after them instead of refusing the request.
-
 import { defaultCapabilities } from '@toolshelf/core'
 import { capabilityOf, fieldsOf, parseBetas } from '@toolshelf/core/internal'
 import { type Headers, type MessagesRequest, THINKING_BINDING } from '../types.ts'

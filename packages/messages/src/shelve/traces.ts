@@ -1,5 +1,4 @@
 // Finds and removes the gateway's additions to a conversation: `caller` on calls, and ids that carry searches.
-
 import { blocksOf, type Fields, oncePerFrozen, textOf } from '@toolshelf/core/internal'
 import type { MessagesRequest } from '../types.ts'
 import { withoutCarried } from './carry.ts'

@@ -1,5 +1,4 @@
 // An upstream for the Messages API: Anthropic's own or a compatible server.
-
 import { defaultCapabilities } from '@toolshelf/core'
 import {
   capabilityOf,

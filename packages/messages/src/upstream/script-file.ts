@@ -1,5 +1,4 @@
 // Reads and validates a script for the offline model, so that playing it cannot fail. docs/script.md describes the format.
-
 import { closestNames, type Fields, isFields, quote, toJson } from '@toolshelf/core/internal'
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'

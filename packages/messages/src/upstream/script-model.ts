@@ -1,6 +1,5 @@
 // The offline model: computes a reply from a request and a script. It is stateless: the progress of a rule is read from
 // the conversation, so a restarted process or another replica continues where it left off.
-
 import {
   CALL_TOOL,
   type Fields,

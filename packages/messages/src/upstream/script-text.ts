@@ -1,5 +1,4 @@
 // The template language of scripts: {{templates}} in texts, and tool names as /patterns/.
-
 import { type Fields, isFields, splitName } from '@toolshelf/core/internal'
 
 const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g

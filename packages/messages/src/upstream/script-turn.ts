@@ -1,5 +1,4 @@
 // Reads a request for the offline model: the latest user message, and the calls and results since then.
-
 import {
   blocksOf,
   CALL_THESE,

@@ -2,13 +2,13 @@
 // reply like recorded API traffic (wire 1.5). Runs entirely in this process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens } from '@toolshelf/core'
-import type { PromptSegment } from '@toolshelf/core/internal'
 import {
   countTokens,
   eventsOf,
   type Fields,
   fieldsOf,
   hash,
+  type PromptSegment,
   parseBetas,
   renderRequest,
   textOf,

@@ -1,7 +1,6 @@
 // Translates a contract request (deferred tools, references, hosted searches) into a plain one for upstreams without tool
 // search (wire 39, 40). The oracle determines which tools are visible, and from which message on.
 // Implements wire 28, 30, 32, 39, 40.
-
 import {
   blocksOf,
   CALL_TOOL,

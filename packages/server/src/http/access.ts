@@ -1,6 +1,5 @@
 // Decides which HTTP requests a server accepts by the host name that they were sent to and their origin, and which keys an
 // operator may choose. Shared by the gateways and the inspector.
-
 import { OptionError } from '@toolshelf/core/internal/node'
 import { LOOPBACK } from './http.ts'
 

@@ -1,11 +1,11 @@
 // Measures what a gateway runs on: its process, and the store that replicas share.
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import type { StateStore } from '@toolshelf/core/internal'
 import {
   createMetricRegistry,
   type MetricRegistry,
   type SeriesTable,
+  type StateStore,
   type storeSeries,
 } from '@toolshelf/core/internal'
 

@@ -1,5 +1,4 @@
 // What a gateway needs as a service: HTTP, with TLS files that reload, readiness, and reloads at SIGHUP.
-
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import { createServer as createPlain, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { createServer as createSecure, type Server as HttpsServer } from 'node:https'

@@ -1,5 +1,4 @@
 // Exports events as OpenTelemetry traces and metrics over OTLP/HTTP, configured by the standard environment variables.
-
 import { randomBytes } from 'node:crypto'
 import {
   type Attributes,
@@ -32,8 +31,15 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Trace } from '@toolshelf/core'
-import type { BilledTokens, ConversationKind, TraceRecord } from '@toolshelf/core/internal'
-import { cut, dropOldest, SEARCH_TOOL, toJson } from '@toolshelf/core/internal'
+import {
+  type BilledTokens,
+  type ConversationKind,
+  cut,
+  dropOldest,
+  SEARCH_TOOL,
+  type TraceRecord,
+  toJson,
+} from '@toolshelf/core/internal'
 import { agentFor } from '@toolshelf/core/internal/node'
 
 /** Options of `openTelemetry`. */

@@ -1,6 +1,5 @@
 // Keeps one connection to a server open: connects at the first use, checks it regularly, and reconnects with back-off
 // after a loss. Calls never queue up behind a lost connection: they fail until it is back, in time, with a StoreError.
-
 import { StoreError } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
 

@@ -1,5 +1,4 @@
 // Stores shared state in the memory of this process: the default for a gateway that runs alone, and for tests.
-
 import type { StateStore, StoredEntry, StoredValue } from '@toolshelf/core/internal'
 import { createChannels } from './channels.ts'
 import { addTo, DEFAULT_LISTED, withChecks } from './limits.ts'

@@ -1,5 +1,4 @@
 // Opens a store by its URL. Loads the client library of Redis only if needed.
-
 import { type StateStore, StoreError } from '@toolshelf/core/internal'
 import { createMemoryStore } from './memory.ts'
 

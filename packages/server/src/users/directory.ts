@@ -1,5 +1,4 @@
 // The directory of profiles, users and keys: one over `users.json`, or over the store that replicas share.
-
 import { unwatchFile, watchFile } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import {

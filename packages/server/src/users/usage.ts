@@ -1,7 +1,14 @@
 // Counts what users with limits use, in fixed windows of a minute and a day (UTC), in the store that replicas share.
 import { createHash } from 'node:crypto'
-import type { AccessRefusal, UsageKind, UsageLimits, UsageMeter, User } from '@toolshelf/core/internal'
-import { type StateStore, StoreError } from '@toolshelf/core/internal'
+import {
+  type AccessRefusal,
+  type StateStore,
+  StoreError,
+  type UsageKind,
+  type UsageLimits,
+  type UsageMeter,
+  type User,
+} from '@toolshelf/core/internal'
 
 /** Options of `createUsageMeter`. */
 type UsageMeterOptions = {

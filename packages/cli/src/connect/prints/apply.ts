@@ -3,9 +3,9 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { toJson } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
-import type { ConfigProblem } from '@toolshelf/mcp/internal'
 import {
   addServers,
+  type ConfigProblem,
   configPlaces,
   existingFiles,
   type LocalMachine,

@@ -2,8 +2,7 @@
 // servers.
 import { fileChange } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
-import type { MovedPart } from '@toolshelf/mcp/internal'
-import { createTextRedactor } from '@toolshelf/mcp/internal'
+import { createTextRedactor, type MovedPart } from '@toolshelf/mcp/internal'
 import { fit } from '../../terminal/pen.ts'
 
 const MAX_LINES = 80

@@ -2,8 +2,14 @@
 import { basename, resolve } from 'node:path'
 import { fieldsOf, listOf, toJson } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
-import type { LocalMachine, ServerEntry } from '@toolshelf/mcp/internal'
-import { currentPart, keepReferences, readEntries, readServer } from '@toolshelf/mcp/internal'
+import {
+  currentPart,
+  keepReferences,
+  type LocalMachine,
+  readEntries,
+  readServer,
+  type ServerEntry,
+} from '@toolshelf/mcp/internal'
 import { CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
 import { printable } from '../../terminal/pen.ts'
 import { ChangedMeanwhile, putBack, readCurrent } from '../commit.ts'

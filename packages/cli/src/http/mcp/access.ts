@@ -1,7 +1,5 @@
 // Ends a user's sessions, streams and running responses when their key is revoked or expires, or their rights change.
-
-import type { Authenticator, User } from '@toolshelf/core/internal'
-import { hasSameRights } from '@toolshelf/core/internal'
+import { type Authenticator, hasSameRights, type User } from '@toolshelf/core/internal'
 import type { Sessions } from './sessions.ts'
 
 /** Watches the access of users. */

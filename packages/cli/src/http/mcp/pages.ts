@@ -1,5 +1,4 @@
 // Serves health, readiness and metrics of the MCP gateway over HTTP.
-
 import type { McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
 

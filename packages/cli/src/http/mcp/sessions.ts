@@ -2,8 +2,7 @@
 // evicts a session in use.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
-import type { User } from '@toolshelf/core/internal'
-import { hasSameRights } from '@toolshelf/core/internal'
+import { hasSameRights, type User } from '@toolshelf/core/internal'
 import type { McpGateway } from '@toolshelf/mcp'
 import { LOOPBACK } from '@toolshelf/server/internal'
 

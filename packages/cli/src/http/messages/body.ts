@@ -1,10 +1,8 @@
 // Reads a request body under a size limit, either as one buffer or as a stream to forward.
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { BufferPool } from '@toolshelf/core/internal/node'
-import { freeBuffer } from '@toolshelf/core/internal/node'
-import type { Flow } from '@toolshelf/messages/internal'
-import { refuseRequest } from '@toolshelf/messages/internal'
+import { type BufferPool, freeBuffer } from '@toolshelf/core/internal/node'
+import { type Flow, refuseRequest } from '@toolshelf/messages/internal'
 import type { HeldBytes } from './held-bytes.ts'
 
 /** Limits for reading a body. */

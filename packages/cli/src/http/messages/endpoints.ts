@@ -3,24 +3,22 @@
 import type { TraceListener } from '@toolshelf/core'
 import { type ClientWork, createClientWork, LimitError } from '@toolshelf/core/internal/node'
 import type { MessagesGateway, ModeSetting } from '@toolshelf/messages'
-import type {
-  Fields,
-  Headers,
-  HttpAnswer,
-  InboundApi,
-  MessagesRequest,
-  ReplyOptions,
-  RequestOutcome,
-  StreamEvent,
-  UpstreamCall,
-} from '@toolshelf/messages/internal'
 import {
+  type Fields,
+  type Headers,
+  type HttpAnswer,
+  type InboundApi,
+  type MessagesRequest,
   modelAnswer,
   modelsAnswer,
   newRequestId,
   RefusedRequest,
+  type ReplyOptions,
+  type RequestOutcome,
   refuseRequest,
+  type StreamEvent,
   toOpenaiHeaders,
+  type UpstreamCall,
   withoutSearchBetas,
 } from '@toolshelf/messages/internal'
 import { type EventStream, openEventStream } from './event-stream.ts'

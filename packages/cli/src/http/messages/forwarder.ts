@@ -1,7 +1,12 @@
 // Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
 import type { MessagesGateway } from '@toolshelf/messages'
-import type { UpstreamCall, UpstreamOrigin } from '@toolshelf/messages/internal'
-import { type Flow, newOutcome, openRequest } from '@toolshelf/messages/internal'
+import {
+  type Flow,
+  newOutcome,
+  openRequest,
+  type UpstreamCall,
+  type UpstreamOrigin,
+} from '@toolshelf/messages/internal'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'

@@ -1,12 +1,16 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { UsageMeter } from '@toolshelf/core/internal'
-import { type AccessRefusal, type Authenticator, isRefusal, type User } from '@toolshelf/core/internal'
+import {
+  type AccessRefusal,
+  type Authenticator,
+  isRefusal,
+  type UsageMeter,
+  type User,
+} from '@toolshelf/core/internal'
 import { type ClientWork, createClientWork, isSecret } from '@toolshelf/core/internal/node'
 import { type ModeSetting, parseModeSetting } from '@toolshelf/messages'
-import type { Headers } from '@toolshelf/messages/internal'
-import { createHopByHopTest, refuseForNow, refuseRequest } from '@toolshelf/messages/internal'
+import { createHopByHopTest, type Headers, refuseForNow, refuseRequest } from '@toolshelf/messages/internal'
 import { authorizationOf, createHostAccess, hostNameOf } from '@toolshelf/server/internal'
 
 /** A key that clients authenticate with. */

@@ -1,10 +1,15 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
 import { createBufferPool, yieldIfOver } from '@toolshelf/core/internal/node'
-import type { MessagesGateway, Upstream } from '@toolshelf/messages'
-import { type ModeSetting, parseModeSetting } from '@toolshelf/messages'
-import type { Fields, InboundRequest, ReplyOptions } from '@toolshelf/messages/internal'
-import { createItemMemory, RefusedRequest, refuseRequest } from '@toolshelf/messages/internal'
+import { type MessagesGateway, type ModeSetting, parseModeSetting, type Upstream } from '@toolshelf/messages'
+import {
+  createItemMemory,
+  type Fields,
+  type InboundRequest,
+  RefusedRequest,
+  type ReplyOptions,
+  refuseRequest,
+} from '@toolshelf/messages/internal'
 import { readBody } from './body.ts'
 import { callFor, type Forwarder } from './forwarder.ts'
 import type { AuthenticatedClient } from './guard.ts'

@@ -1,5 +1,4 @@
 // Health, readiness and metrics of the Messages gateway over HTTP.
-
 import type { HttpAnswer } from '@toolshelf/messages/internal'
 import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
 import type { MessagesMetrics } from './metrics.ts'

@@ -2,12 +2,11 @@
 // parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '@toolshelf/core/internal'
-import type { Slice } from '@toolshelf/core/internal/node'
-import { whyTooComplex } from '@toolshelf/core/internal/node'
-import type { Fields } from '@toolshelf/messages/internal'
+import { type Slice, whyTooComplex } from '@toolshelf/core/internal/node'
 import {
   createListCache,
   endOfValue,
+  type Fields,
   isListAt,
   isObjectAt,
   type ListCache,

@@ -1,7 +1,6 @@
 // Reports an answered request as an event of its conversation.
 import type { MessagesGateway } from '@toolshelf/messages'
-import type { Headers } from '@toolshelf/messages/internal'
-import { conversationStart, traceparentIn } from '@toolshelf/messages/internal'
+import { conversationStart, type Headers, traceparentIn } from '@toolshelf/messages/internal'
 import type { RequestContext } from './request-context.ts'
 
 /**

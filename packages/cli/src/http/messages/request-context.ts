@@ -1,9 +1,16 @@
 // The state of one HTTP request while the server handles it, and the headers and metrics that report its outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Figures } from '@toolshelf/core/internal'
-import { cut } from '@toolshelf/core/internal'
-import type { ApiName, Headers, InboundApi, ReplyWriter, RequestOutcome } from '@toolshelf/messages/internal'
-import { maskable, maskText, reasonIn } from '@toolshelf/messages/internal'
+import { cut, type Figures } from '@toolshelf/core/internal'
+import {
+  type ApiName,
+  type Headers,
+  type InboundApi,
+  maskable,
+  maskText,
+  type ReplyWriter,
+  type RequestOutcome,
+  reasonIn,
+} from '@toolshelf/messages/internal'
 import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { ReservedTokens } from './token-count.ts'
 

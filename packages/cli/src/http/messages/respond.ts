@@ -4,14 +4,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { fieldsOf, wellFormedJson } from '@toolshelf/core/internal'
-import type { Headers, HttpAnswer, InboundApi, ReplyWriter, StreamEvent } from '@toolshelf/messages/internal'
 import {
   errorAnswer,
+  type Headers,
+  type HttpAnswer,
+  type InboundApi,
   maskHeaders,
   maskingStream,
   pickEndToEndHeaders,
   RefusedMidway,
   RefusedRequest,
+  type ReplyWriter,
+  type StreamEvent,
   UpstreamError,
 } from '@toolshelf/messages/internal'
 import type { RequestContext } from './request-context.ts'

@@ -5,8 +5,7 @@ import type { TraceListener } from '@toolshelf/core'
 import type { Authenticator, UsageMeter } from '@toolshelf/core/internal'
 import { isSecret, OptionError } from '@toolshelf/core/internal/node'
 import type { MessagesGateway, ModeSetting } from '@toolshelf/messages'
-import type { RequestOutcome } from '@toolshelf/messages/internal'
-import { AUTO, apiFor } from '@toolshelf/messages/internal'
+import { AUTO, apiFor, type RequestOutcome } from '@toolshelf/messages/internal'
 import {
   answerNode,
   checkKeyLength,

@@ -1,5 +1,4 @@
 // Counts the tokens of a request and its reply, for users whose tokens are limited: reserved before, settled after.
-
 import { type Fields, fieldsOf, isFields, listOf } from '@toolshelf/core/internal'
 import type { ClientWork, StartedWork } from '@toolshelf/core/internal/node'
 import type { StreamEvent, UsageListener } from '@toolshelf/messages/internal'

@@ -14,8 +14,7 @@ import type { JWTPayload } from 'jose'
 import { failed } from '../authenticator.ts'
 import type { UserDirectory } from '../directory.ts'
 import { isMailAddress, keyOfOwner, type TokenOwner, type UserRecord } from '../records.ts'
-import type { OAuthSettings } from './token.ts'
-import { createTokenCheck, type VerifiedToken } from './token.ts'
+import { createTokenCheck, type OAuthSettings, type VerifiedToken } from './token.ts'
 
 /** Options of `createTokenAccess`. */
 export type TokenAccessOptions = OAuthSettings & {
