@@ -155,10 +155,10 @@ for (const count of [200, 2000, 20_000, 100_000]) {
   ])
 }
 const start = [
-  ['import toolshelf/core', startTime(`await import('./packages/core/dist/pure.js')`)],
-  ['import toolshelf', startTime(`await import('./packages/core/dist/index.js')`)],
+  ['import @toolshelf/core/pure', startTime(`await import('./packages/core/dist/pure.js')`)],
+  ['import @toolshelf/core', startTime(`await import('./packages/core/dist/index.js')`)],
   [
-    'import toolshelf and search once',
+    'import @toolshelf/core and search once',
     startTime(
       `const { rankers } = await import('./packages/core/dist/index.js'); await rankers.hybrid([], 'a', 5)`,
     ),

@@ -41,7 +41,7 @@ export function optionsPage(docs: readonly TypeDoc[]): string {
 }
 
 const introduction = `[The guide](../docs/guides/library.md) shows how they fit together and explains the wires. [Events](events.md) has what \`trace\` receives,
-[other entry points](entries.md) the options of \`toolshelf/mcp\`, \`toolshelf/messages\` and \`toolshelf/agent\`.
+[other entry points](entries.md) the options of \`@toolshelf/mcp\`, \`@toolshelf/messages\` and \`@toolshelf/agent\`.
 Generated from the code by \`npm run reference\`.`
 
 const optionsText = `\`createShelf\` takes these, all optional. [Search](../docs/search.md) has the names for \`rank\`,

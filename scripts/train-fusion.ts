@@ -1,6 +1,6 @@
 // Learns the weights of the fusion: `npm run train -- <folder of sets> [<folder of model vectors>]`.
 // Listwise softmax over candidates, plain gradient descent, no randomness. Prints what each left-out set would get with
-// weights learned on the others, then the weights learned on all: src/search/weights.ts holds them.
+// weights learned on the others, then the weights learned on all: packages/core/src/search/weights.ts holds them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'

@@ -35,12 +35,12 @@ const events: readonly Section[] = [
   },
   {
     heading: 'MCP servers: events of the host',
-    text: '`host.listen(listener)` of `toolshelf/mcp` reports these. `toolshelf mcp` writes what an operator should know of them to stderr, a line each.',
+    text: '`host.listen(listener)` of `@toolshelf/mcp` reports these. `toolshelf mcp` writes what an operator should know of them to stderr, a line each.',
     types: ['mcp/src/types.ts#HostEvent', 'mcp/src/types.ts#ServerState'],
   },
   {
     heading: 'Messages gateway: log',
-    text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `toolshelf/messages` receives the record itself.',
+    text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `@toolshelf/messages` receives the record itself.',
     types: [
       'cli/src/http/messages/server.ts#RequestRecord',
       'messages/src/request-outcome.ts#RequestOutcome',
@@ -49,7 +49,7 @@ const events: readonly Section[] = [
   },
   {
     heading: 'Agent: events',
-    text: '`agent.send(text)` of `toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../docs/guides/agent.md#--stream-json-a-line-for-each-event).',
+    text: '`agent.send(text)` of `@toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../docs/guides/agent.md#--stream-json-a-line-for-each-event).',
     types: [
       'agent/src/types.ts#AgentEvent',
       'agent/src/types.ts#EndReason',
@@ -61,25 +61,21 @@ const events: readonly Section[] = [
 
 const entries: readonly Section[] = [
   {
-    heading: 'toolshelf/mcp',
+    heading: '@toolshelf/mcp',
     text: 'Hosts MCP servers, and serves them through the MCP gateway.',
     types: [
       'mcp/src/host/host.ts#McpHostOptions',
       'mcp/src/gateway/gateway.ts#McpGatewayOptions',
       'mcp/src/gateway/stdio.ts#McpStdioOptions',
-      'cli/src/http/mcp/http.ts#McpHttpOptions',
     ],
   },
   {
-    heading: 'toolshelf/messages',
-    text: 'Serves the Messages API in front of any model.',
-    types: [
-      'messages/src/gateway.ts#MessagesGatewayOptions',
-      'cli/src/http/messages/server.ts#MessagesHttpOptions',
-    ],
+    heading: '@toolshelf/messages',
+    text: 'Answers requests of the Messages API with tool search, in front of any model.',
+    types: ['messages/src/gateway.ts#MessagesGatewayOptions'],
   },
   {
-    heading: 'toolshelf/agent',
+    heading: '@toolshelf/agent',
     text: 'Runs an agent: the loop, its tools and its permissions.',
     types: ['agent/src/types.ts#AgentOptions'],
   },

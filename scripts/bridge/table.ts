@@ -1,4 +1,4 @@
-// Writes the language table; src/search/language.ts reads it.
+// Writes the language table; packages/core/src/search/language.ts reads it.
 import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../packages/core/src/search/language.ts'
 
 export type Entry = {

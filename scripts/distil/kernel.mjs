@@ -1,4 +1,4 @@
-// Assembles the WebAssembly kernel of src/search/meaning.ts and prints it as base64. Readable source of those bytes.
+// Assembles the WebAssembly kernel of packages/core/src/search/meaning.ts and prints it as base64. Readable source of those bytes.
 // Run: node scripts/distil/kernel.mjs
 //
 // A row has two signed bytes a number of 16 bits: x = low + 256 · high, so that one multiplication by x gives the high

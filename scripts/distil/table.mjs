@@ -1,4 +1,4 @@
-// Writes the table as src/search/meaning.ts reads it: vocabulary, a scale per row, four bits a number.
+// Writes the table as packages/core/src/search/meaning.ts reads it: vocabulary, a scale per row, four bits a number.
 import { writeFileSync } from 'node:fs'
 import { chance } from './words.mjs'
 

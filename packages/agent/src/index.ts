@@ -1,4 +1,4 @@
-// `toolshelf/agent`: the agent loop, its tools, permissions, skills and transcripts.
+// `@toolshelf/agent`: the agent loop, its tools, permissions, skills and transcripts.
 
 export { createAgent } from './agent.ts'
 export { createAgentMeter } from './meter.ts'

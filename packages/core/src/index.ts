@@ -1,4 +1,4 @@
-// The package's main entry: core with a validator, a clock, the environment and a notifier.
+// `@toolshelf/core`: core with a validator, a clock, the environment and a notifier.
 
 import { ShelfError } from './errors.ts'
 import { type ResultOptions, resultSettings } from './node/results/stores.ts'

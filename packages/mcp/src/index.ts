@@ -1,4 +1,4 @@
-// `toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
+// `@toolshelf/mcp`: a host that feeds a shelf from many MCP servers, and the gateway built on it.
 
 export { type LoadedConfig, readConfig } from './config/config.ts'
 export { userConfigFiles } from './config/places.ts'

@@ -1,4 +1,4 @@
-// `toolshelf/messages`: the Messages gateway and its upstreams.
+// `@toolshelf/messages`: the Messages gateway and its upstreams.
 export type { Figures, PriceTable } from '@toolshelf/core/internal'
 export {
   createMessagesGateway,
