@@ -181,7 +181,8 @@ describe('our own file', () => {
     { command: 'npx', args: ['-y', 'toolshelf', 'mcp'] },
     { command: 'npx', args: ['toolshelf@1.2.3', 'mcp', '--config', 'x'] },
     { command: '/usr/bin/toolshelf', args: ['mcp'] },
-    { command: 'node', args: ['/x/toolshelf/dist/cli/main.js', 'mcp'] },
+    { command: 'node', args: ['/x/node_modules/toolshelf/main.js', 'mcp'] },
+    { command: 'node', args: ['/x/toolshelf/packages/cli/dist/main.js', 'mcp'] },
     { command: 'sh', args: ['-c', 'exec toolshelf mcp'] },
   ])('never starts itself: %j', async (given) => {
     const { server, messages, kinds } = await readOne(given)

@@ -254,7 +254,7 @@ function isToolshelf(transport: StdioConfig | RemoteConfig, { program }: LocalMa
   const isProgram = (word: string) =>
     word === script ||
     /(?:^|[\\/])toolshelf(?:@[^\\/]*|\.cmd|\.exe)?$/i.test(word) ||
-    /toolshelf[\\/]dist[\\/]cli[\\/]main\.js$/.test(word)
+    /(?:toolshelf|cli[\\/]dist)[\\/]main\.js$/.test(word)
   return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')
 }
 
