@@ -44,7 +44,9 @@ async function write({ path, text }, dist) {
 
 /** Loads our sources, with the two changes that only the bundle needs. */
 function ourSources(root, entries, external) {
-  const names = new Map(Object.entries(entries).map(([name, file]) => [file, name]))
+  // An entry in a folder keeps its place below src/ too: what it finds beside it lies at the package's root.
+  const atRoot = Object.entries(entries).filter(([name]) => !name.includes('/'))
+  const names = new Map(atRoot.map(([name, file]) => [file, name]))
   const packages = join(root, 'packages') + sep
   return {
     name: 'our sources',
