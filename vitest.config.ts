@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const longest = `
   operate/image package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk suites/cli/processes
-  terminal/interrupt replicas/stores replicas/processes cli/run terminal/chat sandbox/hostile
+  runtimes/runtimes terminal/interrupt replicas/stores replicas/processes cli/run terminal/chat sandbox/hostile
   mcp/gateway-cli terminal/turn suites/store mcp/host clients/serve-openai
   mcp/processes mcp/gateway-questions messages/faults terminal/hostile mcp/gateway-tools mcp/gateway-scripts
   suites/servers/hostile suites/servers/laws mcp/gateway-http mcp/hostile-questions mcp/safety-pins mcp/hostile-output terminal/servers

@@ -1,6 +1,6 @@
-// `npm test`: lint, types and build side by side, meanwhile it installs what tests need besides (a browser, real clients and
-// real servers), then runs the tests. Arguments go to vitest. A check that fails stops the tests, and its whole output comes
-// last.
+// `npm test`: lint, types and build side by side, meanwhile it installs what tests need besides (a browser, other runtimes,
+// real clients and real servers), then runs the tests. Arguments go to vitest. A check that fails stops the tests, and its
+// whole output comes last.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
@@ -47,7 +47,7 @@ const checks = [scripts.lint, ...scripts.typecheck.split(' && ')].map(passes)
 // Without the clients and servers, the tests that want them try again and report why they are missing.
 const prepared = [
   ensureBrowser(),
-  ...['.', 'servers'].map((folder) => installClients(folder).catch(() => {})),
+  ...['.', 'servers', '../runtimes'].map((folder) => installClients(folder).catch(() => {})),
 ]
 await Promise.all([passes(scripts.build), ...prepared])
 const code = failures.length === 0 ? await runTests() : 1

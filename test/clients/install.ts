@@ -46,7 +46,8 @@ function tooLarge({ folder, largeMB }: ClientSet): string | undefined {
   return `${folder} takes ${largeMB} MB; TEST_EFFORT=2 installs and tries it.`
 }
 
-function lacking({ folder }: ClientSet, files: readonly string[]): string | undefined {
+/** Why one of these files of packages is not there, in one line; undefined if all are. */
+export function lacking({ folder }: ClientSet, files: readonly string[]): string | undefined {
   const absent = files.find((path) => !existsSync(join(modulesOf(folder), path)))
   if (absent === undefined) return undefined
   const [scope, name] = absent.split('/')

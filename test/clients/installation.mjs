@@ -53,7 +53,7 @@ export async function installClients(folder) {
     await writeFile(stamp, '')
     return await linkModules(places)
   } catch (error) {
-    const reason = `the clients could not be installed: ${error.message}`
+    const reason = `npm could not install what is needed: ${error.message}`
     await writeFile(failure, reason)
     return reason
   } finally {

@@ -1,0 +1,189 @@
+// The core as npm packs it, in every runtime that it is for: the same host sees the same everywhere.
+import { execFile, execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type BuildOptions, build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lacking } from '../clients/install.ts'
+// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
+import { installClients, modulesOf } from '../clients/installation.mjs'
+import { browserPath, skipReason, startBrowser } from '../inspector/support/browser.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const here = fileURLToPath(new URL('.', import.meta.url))
+const SET = '../runtimes'
+const isArm = process.arch === 'arm64'
+const installed = {
+  node: `node-${process.platform}-${process.arch}/bin/node`,
+  bun: `@oven/bun-${process.platform}-${isArm ? 'aarch64' : 'x64-baseline'}/bin/bun`,
+  deno: `@deno/${process.platform}-${isArm ? 'arm64' : 'x64'}-glibc/deno`,
+}
+const fileOf = (path: string) => join(modulesOf(SET), path)
+
+/** What `visit` of shop.mjs returns. */
+type Seen = { readonly [what: string]: unknown }
+
+type Runtime = {
+  readonly name: string
+  /** Why it is not here, in one line. */
+  readonly missing?: string | undefined
+  /** Whether the table of word vectors is found there. */
+  readonly knowsMeaning?: boolean
+  readonly visit: () => Promise<Seen>
+}
+
+const PARCEL = 'mcp__office__get_parcel'
+const REFUND = 'mcp__shop__refund_order'
+
+const failed: string | undefined = await installClients(SET)
+const without = (...files: string[]) => failed ?? lacking({ folder: SET }, files)
+
+const USE = `
+import { createShelf } from '@toolshelf/core'
+import { visit } from './shop.mjs'
+console.log(JSON.stringify(await visit(createShelf)))
+`
+const WEB = `
+import { createPureShelf } from '@toolshelf/core/pure'
+import { visit } from './shop.mjs'
+`
+const WORKER = `${WEB}
+export default { fetch: async () => Response.json(await visit(createPureShelf)) }
+`
+const PAGE = `${WEB}
+globalThis.seen = visit(createPureShelf)
+`
+
+/** An empty project with the packed core and nothing else. */
+let project: string
+/** A folder without any package. */
+let elsewhere: string
+
+const runtimes: readonly Runtime[] = [
+  {
+    name: `Node ${process.versions.node}`,
+    knowsMeaning: true,
+    visit: () => start(process.execPath, ['use.mjs']),
+  },
+  {
+    name: 'the newest Node',
+    knowsMeaning: true,
+    missing: without(installed.node),
+    visit: () => start(fileOf(installed.node), ['use.mjs']),
+  },
+  {
+    name: 'Bun',
+    knowsMeaning: true,
+    missing: without(installed.bun),
+    visit: () => start(fileOf(installed.bun), ['use.mjs']),
+  },
+  {
+    name: 'Deno',
+    knowsMeaning: true,
+    missing: without(installed.deno),
+    visit: () => {
+      const rights = ['--no-prompt', `--allow-read=${project}`, '--allow-env']
+      return start(fileOf(installed.deno), ['run', ...rights, 'use.mjs'])
+    },
+  },
+  {
+    name: 'a bundle for Node, away from the package',
+    visit: async () => {
+      await bundle({ entryPoints: ['use.mjs'], platform: 'node', outfile: join(elsewhere, 'use.mjs') })
+      return start(process.execPath, ['use.mjs'], elsewhere)
+    },
+  },
+  {
+    name: 'workerd without compatibility flags',
+    missing: without('miniflare', installed.node),
+    visit: async () => {
+      const outfile = join(elsewhere, 'worker.mjs')
+      writeFileSync(outfile, await webBundle(WORKER, ['workerd', 'worker', 'browser']))
+      return start(fileOf(installed.node), [join(here, 'workerd.mjs'), outfile], elsewhere)
+    },
+  },
+  {
+    name: 'Chromium',
+    missing: browserPath ? undefined : skipReason.trim(),
+    visit: async () => {
+      const script = await webBundle(PAGE, ['browser'])
+      const browser = await startBrowser()
+      try {
+        const page = await browser.newPage()
+        await page.goto('about:blank')
+        await page.addScriptTag({ type: 'module', content: script })
+        return await page.evaluate('globalThis.seen')
+      } finally {
+        await browser.close()
+      }
+    },
+  },
+]
+
+async function start(command: string, words: readonly string[], cwd = project): Promise<Seen> {
+  const { stdout, stderr } = await promisify(execFile)(command, words, { cwd, timeout: 120_000 })
+  return { ...JSON.parse(stdout), said: stderr }
+}
+
+function bundle(options: BuildOptions) {
+  return build({ absWorkingDir: project, bundle: true, format: 'esm', logLevel: 'error', ...options })
+}
+
+/** For where there is no Node: nothing may stay outside of the bundle. */
+async function webBundle(contents: string, conditions: string[]): Promise<string> {
+  const stdin = { contents, resolveDir: project }
+  const made = await bundle({ stdin, conditions, platform: 'browser', minify: true, write: false })
+  const [{ text } = { text: '' }] = made.outputFiles ?? []
+  expect(text).not.toMatch(/\bnode:/)
+  expect(text).not.toContain('import.meta')
+  return text
+}
+
+function npm(words: readonly string[], cwd: string): void {
+  const shell = process.platform === 'win32'
+  execFileSync('npm', [...words, '--ignore-scripts', '--loglevel=error'], { cwd, shell, stdio: 'pipe' })
+}
+
+beforeAll(() => {
+  const dist = join(root, 'packages/core/dist')
+  if (!existsSync(join(dist, 'index.js'))) npm(['run', 'build'], root)
+  project = mkdtempSync(join(tmpdir(), 'toolshelf-'))
+  elsewhere = mkdtempSync(join(tmpdir(), 'toolshelf-'))
+  writeFileSync(join(project, 'package.json'), '{ "private": true }')
+  npm(['pack', '--pack-destination', project], dist)
+  npm(['install', './toolshelf-core-0.1.0.tgz', '--offline', '--no-audit', '--no-fund'], project)
+  copyFileSync(join(here, 'shop.mjs'), join(project, 'shop.mjs'))
+  writeFileSync(join(project, 'use.mjs'), USE)
+})
+
+afterAll(() => {
+  for (const folder of [project, elsewhere]) if (folder) rmSync(folder, { recursive: true, force: true })
+})
+
+for (const { name, missing, knowsMeaning, visit } of runtimes) {
+  if (missing) process.stderr.write(`Skipped: ${name}: ${missing}\n`)
+
+  describe.skipIf(missing)(name, () => {
+    let seen: Seen
+    beforeAll(async () => {
+      seen = await visit()
+    })
+
+    test('offers a search, loads what it finds, and runs it', () => {
+      expect(seen.offered).toContain('ToolSearch')
+      expect(seen.offered).not.toContain(REFUND)
+      expect(seen.selected).toEqual([PARCEL])
+      expect(seen.words).toContain(REFUND)
+      expect(seen.called).toEqual([{ type: 'text', text: 'shop did refund_order' }])
+      expect(seen.loaded).toEqual(expect.arrayContaining([PARCEL, REFUND]))
+    })
+
+    test.runIf(knowsMeaning)('finds a tool by what it means', () => {
+      expect(seen.meaning).toContain(REFUND)
+      expect(seen.said).toBe('')
+    })
+  })
+}
