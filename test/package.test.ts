@@ -18,7 +18,6 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -53,13 +52,6 @@ const shelf = `createShelf({
   ],
 })`
 const request = `{ model: 'claude-opus-4-6', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] }`
-
-const plainUse = `
-import { createShelf } from '@toolshelf/core'
-const shelf = ${shelf}
-const prepared = await shelf.prepare(${request})
-console.log(JSON.stringify(prepared.request.tools.map((tool) => tool.name)))
-`
 
 const typedUse = `
 import type Anthropic from '@anthropic-ai/sdk'
@@ -204,21 +196,6 @@ describe('the packed package', () => {
     const pkgDir = join(project, 'node_modules', name)
     const { messages, pkg } = await publint({ pkgDir, pack: false, level: 'warning' })
     expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([])
-  })
-
-  test('runs from plain JavaScript', () => {
-    writeFileSync(join(project, 'use.js'), plainUse)
-    const names = JSON.parse(run(process.execPath, ['use.js'], project))
-    expect(names).toContain('ToolSearch')
-    expect(names).not.toContain('mcp__slack__send_message')
-  })
-
-  test('runs from a host’s bundle', async () => {
-    writeFileSync(join(project, 'use.js'), plainUse)
-    const outfile = join(project, 'bundle.mjs')
-    const options = { bundle: true, format: 'esm', platform: 'node', logLevel: 'error' } as const
-    await build({ ...options, absWorkingDir: project, entryPoints: ['use.js'], outfile })
-    expect(JSON.parse(run(process.execPath, [outfile], tmpdir()))).toContain('ToolSearch')
   })
 
   test('the root needs no types of Node', () => {
