@@ -22,13 +22,13 @@ import {
   selectedNames,
   UNSPACED,
 } from './query.ts'
-import { keepFound } from './request.ts'
 import type { Conversation, Host, State } from './state.ts'
 import { charactersFor } from './tokens.ts'
 import { compactDefinition } from './tools/compact.ts'
 import { fitTools } from './tools/fit.ts'
 import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from './types.ts'
 import { makeWire, selectIt, type Wire } from './wires.ts'
+import { keepFound } from './working.ts'
 
 /** A host whose tools may change while a search waits. */
 type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }

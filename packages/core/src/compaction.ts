@@ -2,10 +2,9 @@
 // Implements C1, C2, C3, C5.
 
 import { carriesState, foldHistory, keepBlocks, withoutThinking } from './history.ts'
-import { rewrite } from './normalize.ts'
+import { plainView, rewrite } from './normalize.ts'
 import { isToolChange, messageBlocks, readDelta, writeBoundary } from './notes.ts'
 import { badOption } from './options.ts'
-import { plainView } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 /** Options of `shelf.compact`. */

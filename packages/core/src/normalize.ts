@@ -12,6 +12,7 @@ import {
   pairedTurn,
   referredNames,
   withoutSearches,
+  withoutThinking,
 } from './history.ts'
 import { toJson, withoutCacheControl } from './lib/json.ts'
 import { hash, oncePerFrozen } from './lib/objects.ts'
@@ -30,8 +31,9 @@ import {
 } from './notes.ts'
 import { isReference } from './reading.ts'
 import type { Context } from './state.ts'
-import type { Block, Definition, Message, RequestLike } from './types.ts'
+import type { Block, Definition, Message, MessageLike, RequestLike, SendableItem } from './types.ts'
 import { loadedEarlier, type Wire } from './wires.ts'
+import type { Demands } from './working.ts'
 
 /** Returns what the messages of this request may contain. */
 export function viewFor(
@@ -55,61 +57,6 @@ export function viewFor(
     continuesThread,
     key: JSON.stringify([wire?.name, capability.boundThinking, continuesThread, undeclared]),
   }
-}
-
-/** What the host's own request requires. */
-export type Demands = {
-  /** Tools in the request itself, which are sent first and unchanged. */
-  readonly tools: readonly Definition[]
-  /** The tool that `tool_choice` forces. */
-  readonly forced: string | undefined
-  /** Whether thinking is `enabled`: then the API refuses a call in the last reply without thinking before it. */
-  readonly thinksByHand: boolean
-  /** Whether the API has earlier messages: the first results may answer calls that are not in this request. */
-  readonly continuesThread: boolean
-}
-
-type HostFields = {
-  readonly tools?: unknown
-  readonly tool_choice?: { readonly type?: unknown; readonly name?: unknown } | null
-  readonly thinking?: { readonly type?: unknown } | null
-  readonly thread?: { readonly type?: unknown } | null
-}
-
-/** Reads the demands of a request. */
-export function demandsOf(request: RequestLike): Demands {
-  const { tools, tool_choice: choice, thinking, thread } = request as HostFields
-  return {
-    tools: Array.isArray(tools) ? (tools.filter(isBlock) as unknown as Definition[]) : [],
-    forced: choice?.type === 'tool' && typeof choice.name === 'string' ? choice.name : undefined,
-    thinksByHand: thinking?.type === 'enabled',
-    continuesThread: thread?.type === 'continue',
-  }
-}
-
-/** Returns the loaded or forced tools that a search by the shelf must show; none if the API would refuse that search. */
-export function toolsToReload({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
-  if (demands.thinksByHand) return []
-  const { forced } = demands
-  const isAsked = capability.boundThinking && forced !== undefined && !facts.loaded.has(forced)
-  return [...wire.unseen(facts), ...(isAsked ? [forced] : [])]
-}
-
-/**
- * Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search by the shelf can show.
- */
-export function toolsToUndefer(
-  { partition }: Context,
-  wire: Wire,
-  facts: Facts,
-  demands: Demands,
-): Set<string> {
-  const { forced, thinksByHand } = demands
-  const isReachable = forced === undefined || (facts.loaded.has(forced) && wire.callsByName)
-  const unseen = wire.takesReferences && thinksByHand ? wire.unseen(facts) : []
-  return new Set(
-    [...(isReachable ? [] : [forced]), ...unseen].filter((name) => partition.deferredNames.has(name)),
-  )
 }
 
 /** What the messages of a request may contain. */
@@ -517,4 +464,27 @@ function isMixed(message: Message): boolean {
 
 function isForeignText(block: Block): boolean {
   return block.type === 'text' && !(typeof block.text === 'string' && isOurText(block.text))
+}
+
+/** The rules for messages of a request without tool search. */
+export const plainView: View = {
+  isOpen: false,
+  takesReferences: false,
+  takesAdditions: false,
+  declares: () => false,
+  recall: loadedEarlier,
+}
+
+/**
+ * Returns the messages of a history without the shelf's notes and references. Leaves out all thinking if a model has
+ * bound some to the messages before it, because these change here (N5).
+ */
+export function sendableMessages<Item extends MessageLike>(
+  history: readonly Item[],
+  hasBoundThinking: boolean,
+): SendableItem<Item>[] {
+  const view = { ...plainView, isBound: false, continuesThread: false, key: 'plain' }
+  const messages = normalize(history as unknown as readonly Message[], view, {})
+  const sendable = hasBoundThinking ? messages.map(withoutThinking) : messages
+  return sendable as unknown as SendableItem<Item>[]
 }

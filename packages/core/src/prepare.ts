@@ -1,26 +1,18 @@
 // THE MAIN PATH: turns a host's request into the request to send. One step per line, each in its own file.
 // Implements T6, G7.
+
+import { announce, reload } from './announce.ts'
 import { capabilityOf } from './capabilities.ts'
 import { decide, readMode } from './gate.ts'
 import { type Facts, type FoldedHistory, follow } from './history.ts'
-import { demandsOf, normalize, viewFor, withValidThinking } from './normalize.ts'
+import { normalize, viewFor, withValidThinking } from './normalize.ts'
 import { partitionTools, undefer } from './policy.ts'
 import { reportRequest } from './report-request.ts'
-import {
-  announce,
-  assemble,
-  betasFor,
-  type MessagesOf,
-  openNames,
-  type RequestToSend,
-  reload,
-  shownBy,
-  toolsFor,
-  withHostTools,
-} from './request.ts'
+import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
 import { makeWire } from './wires.ts'
+import { demandsOf, openNames, shownBy, toolsFor } from './working.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {

@@ -4,7 +4,7 @@
 import { backEndKey, usesReferences } from './gate.ts'
 import { parseBetas } from './lib/json.ts'
 import type { Prepared } from './prepare.ts'
-import type { SharedShelf } from './shared-shelf.ts'
+import type { SharedShelf } from './shelf.ts'
 import type { RequestLike } from './types.ts'
 
 /** Remembers a refusal and reports it once. Returns whether to send the request again with everything loaded. */
