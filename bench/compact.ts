@@ -1,8 +1,8 @@
 // Measures compact definitions over a catalogue: tokens before and after.
 
 import { createShelf } from '../packages/core/src/index.ts'
+import { compactDefinition } from '../packages/core/src/signature.ts'
 import { estimateTokens } from '../packages/core/src/tokens.ts'
-import { compactDefinition } from '../packages/core/src/tools/compact.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report } from './report.ts'
 

@@ -1,7 +1,7 @@
 // The ranker of the documents: how names split, what each match is worth, and that the work is done once.
 import { describe, expect, it } from 'vitest'
 import type { Ranking, Tool } from '../packages/core/src/index.ts'
-import { splitName } from '../packages/core/src/lib/names.ts'
+import { splitName } from '../packages/core/src/names.ts'
 import { buildPool } from '../packages/core/src/pool.ts'
 import { classicRank } from '../packages/core/src/query.ts'
 import { ask } from '../packages/testkit/src/ask.ts'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { validateInput } from '../packages/core/src/index.ts'
-import { compactDefinition } from '../packages/core/src/tools/compact.ts'
+import { compactDefinition } from '../packages/core/src/signature.ts'
 import { runs } from '../packages/testkit/src/runs.ts'
 import { inputFrom } from '../packages/testkit/src/signature-input.ts'
 import { type Loose, mcp, type Talk } from '../packages/testkit/src/talk.ts'

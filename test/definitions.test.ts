@@ -1,7 +1,7 @@
 // What becomes of a server's definition, exactly: older schemas rewritten, large ones shortened, names and texts made sendable.
 import { describe, expect, it } from 'vitest'
 import { buildPool, type PoolOptions } from '../packages/core/src/pool.ts'
-import { fitTools } from '../packages/core/src/tools/fit.ts'
+import { fitTools } from '../packages/core/src/signature.ts'
 import type { Loose } from '../packages/testkit/src/talk.ts'
 
 function built(tool: object, options: Partial<PoolOptions> = {}): Loose {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { mcpName, type Tool } from '../packages/core/src/index.ts'
-import { splitToolName } from '../packages/core/src/lib/names.ts'
+import { splitToolName } from '../packages/core/src/names.ts'
 import { buildPool } from '../packages/core/src/pool.ts'
 import { type ConfigText, readConfig } from '../packages/mcp/src/config/config.ts'
 import { runs } from '../packages/testkit/src/runs.ts'

@@ -1,9 +1,8 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
 import { measureTools, shelfOf } from '../packages/cli/src/doctor/report.ts'
-import type { Trace } from '../packages/core/src/events.ts'
+import { describePool, type Trace } from '../packages/core/src/events.ts'
 import { estimateTokens } from '../packages/core/src/index.ts'
-import { describePool } from '../packages/core/src/report-pool.ts'
 import { createPureShelf } from '../packages/core/src/shelf.ts'
 import { serverViews, toolPieces } from '../packages/inspector/src/server/views.ts'
 import type { ServerStatus } from '../packages/mcp/src/types.ts'

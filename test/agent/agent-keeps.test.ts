@@ -9,7 +9,7 @@ import {
   readTranscript,
   type SavedConversation,
 } from '../../packages/agent/src/transcript.ts'
-import type { State } from '../../packages/core/src/state.ts'
+import type { State } from '../../packages/core/src/types.ts'
 import {
   echo,
   endOf,

@@ -1,9 +1,8 @@
 // The events of the MCP gateway: one conversation per client, its searches and calls, and the trace context that passes.
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { TraceRecord } from '../../packages/core/src/events.ts'
+import type { OpenTrace, TraceRecord } from '../../packages/core/src/events.ts'
 import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
-import type { OpenTrace } from '../../packages/core/src/trace-conversation.ts'
 import { traceServers } from '../../packages/mcp/src/host/trace-servers.ts'
 import { openPins } from '../../packages/mcp/src/pins/pins.ts'
 import type { Loose } from '../../packages/testkit/src/talk.ts'

@@ -1,9 +1,8 @@
 // The events of the Messages gateway: one conversation over many requests, searches, answers, and the trace context.
 import { describe, expect, it } from 'vitest'
-import type { TraceRecord } from '../../packages/core/src/events.ts'
+import type { OpenTrace, TraceRecord } from '../../packages/core/src/events.ts'
 import type { Fields } from '../../packages/core/src/lib/json.ts'
 import { createTraceStream } from '../../packages/core/src/node/trace-stream.ts'
-import type { OpenTrace } from '../../packages/core/src/trace-conversation.ts'
 import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
 import type { MessagesRequest } from '../../packages/messages/src/types.ts'
 import { createChatUpstream } from '../../packages/messages/src/upstream/chat.ts'

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type StateStore, StoreError } from '../../packages/core/src/store.ts'
-import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
-import type { UserDirectory } from '../../packages/server/src/users/directory.ts'
-import { openUserFile, openUserStore } from '../../packages/server/src/users/directory.ts'
+import { openUserFile, openUserStore, type UserDirectory } from '../../packages/server/src/users/directory.ts'
 import { createKey } from '../../packages/server/src/users/records.ts'
 
 const closing: (() => Promise<unknown>)[] = []

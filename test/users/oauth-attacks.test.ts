@@ -4,7 +4,7 @@ import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as si
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users.ts'
 import { createTokenAccess, type TokenAccessOptions } from '../../packages/server/src/users/oauth/access.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { profileOf } from './support.ts'

@@ -9,7 +9,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users.ts'
 import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { exportJWK, type JWK, SignJWT } from 'jose'
 import { describe, expect, test, vi } from 'vitest'
-import type { Authenticator, Profile, User } from '../../packages/core/src/users/types.ts'
+import type { Authenticator, Profile, User } from '../../packages/core/src/users.ts'
 import {
   acceptKeysAndTokens,
   createTokenAccess,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createShelf } from '../../packages/core/src/index.ts'
-import type { User } from '../../packages/core/src/users/types.ts'
+import type { User } from '../../packages/core/src/users.ts'
 import { openCredentialStore, openKeyring } from '../../packages/mcp/src/personal/credential-store.ts'
 import {
   createPersonalHosts,

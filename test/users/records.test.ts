@@ -1,6 +1,6 @@
 // What a profile, a user and a key may be: one rich example of each, and each bound from both sides.
 import { expect, test } from 'vitest'
-import { hasSameRights, rightsOf } from '../../packages/core/src/users/rights.ts'
+import { hasSameRights, rightsOf } from '../../packages/core/src/users.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { openUserStore } from '../../packages/server/src/users/directory.ts'
 import { profileOf } from './support.ts'

@@ -3,7 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { AccessRules, Profile } from '../../packages/core/src/users/types.ts'
+import type { AccessRules, Profile } from '../../packages/core/src/users.ts'
 import { runs, seedOr } from '../../packages/testkit/src/runs.ts'
 import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { openGateway, textOf } from '../mcp/support/gateway.ts'

@@ -2,10 +2,9 @@
 // word and with a key of their own, gets nothing of it.
 import { expect, onTestFinished, test } from 'vitest'
 import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
-import type { Trace } from '../../packages/core/src/events.ts'
+import type { ConversationStart, Trace } from '../../packages/core/src/events.ts'
 import { type Fields, fieldsOf, listOf } from '../../packages/core/src/lib/json.ts'
 import { rankers } from '../../packages/core/src/rankers/rankers.ts'
-import type { ConversationStart } from '../../packages/core/src/trace-conversation.ts'
 import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
 import { parseModeSetting } from '../../packages/messages/src/plan.ts'
 import type { MessagesRequest, StreamEvent, Upstream } from '../../packages/messages/src/types.ts'

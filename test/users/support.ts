@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod/v4'
-import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users.ts'
 import type { ServerConfig } from '../../packages/mcp/src/types.ts'
 import { answerNode, close, listen } from '../../packages/server/src/http/http.ts'
 import { defaults } from '../mcp/support/servers.ts'

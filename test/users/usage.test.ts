@@ -1,7 +1,7 @@
 // Limits in fixed windows: exact over replicas, and without a store access where there is no limit.
 import { expect, onTestFinished, test } from 'vitest'
 import { type StateStore, StoreError } from '../../packages/core/src/store.ts'
-import type { AccessRefusal, BegunUse, UsageLimits, User } from '../../packages/core/src/users/types.ts'
+import type { AccessRefusal, BegunUse, UsageLimits, User } from '../../packages/core/src/users.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createUsageMeter } from '../../packages/server/src/users/usage.ts'
 import { profileOf } from './support.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Trace } from '../../packages/core/src/events.ts'
 import type { StateStore } from '../../packages/core/src/store.ts'
-import type { Profile } from '../../packages/core/src/users/types.ts'
+import type { Profile } from '../../packages/core/src/users.ts'
 import { createMemoryStore } from '../../packages/server/src/store/memory.ts'
 import { createKeyAuthenticator } from '../../packages/server/src/users/authenticator.ts'
 import { openUserStore } from '../../packages/server/src/users/directory.ts'

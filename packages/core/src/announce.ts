@@ -3,8 +3,8 @@
 // Implements A1, A2, A3, A4, A6, A7, A9, C3, U1.
 
 import { appendNote, type Facts, type FoldedHistory } from './history.ts'
-import { byName } from './lib/names.ts'
 import { cleanText, cut, oneLine } from './lib/text.ts'
+import { byName } from './names.ts'
 import {
   ANNOUNCEMENT,
   availableTools,
@@ -16,9 +16,16 @@ import {
   reminder,
   writeDelta,
 } from './notes.ts'
-import type { Context } from './state.ts'
 import { estimateTokens } from './tokens.ts'
-import type { AnnouncementStep, Origin, PoolTool, ServerDetails, Servers, ToolPartition } from './types.ts'
+import type {
+  AnnouncementStep,
+  Context,
+  Origin,
+  PoolTool,
+  ServerDetails,
+  Servers,
+  ToolPartition,
+} from './types.ts'
 import type { Wire } from './wires.ts'
 import { type Demands, toolsToReload } from './working.ts'
 

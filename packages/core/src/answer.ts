@@ -5,8 +5,8 @@
 import { capabilityOf } from './capabilities.ts'
 import type { Trace, TraceListener } from './events.ts'
 import { isConnecting, wireInUse } from './gate.ts'
-import { splitName } from './lib/names.ts'
 import { aboutChanges, oneLine } from './lib/text.ts'
+import { splitName } from './names.ts'
 import { refuse, searchNote, textResult } from './notes.ts'
 import type { Settings, Timer } from './options.ts'
 import { partitionTools } from './policy.ts'
@@ -22,11 +22,18 @@ import {
   selectedNames,
   UNSPACED,
 } from './query.ts'
-import type { Conversation, Host, State } from './state.ts'
+import { compactDefinition, fitTools } from './signature.ts'
 import { charactersFor } from './tokens.ts'
-import { compactDefinition } from './tools/compact.ts'
-import { fitTools } from './tools/fit.ts'
-import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from './types.ts'
+import type {
+  Conversation,
+  Host,
+  PoolTool,
+  ServerDetails,
+  State,
+  ToolPartition,
+  ToolResult,
+  ToolUse,
+} from './types.ts'
 import { makeWire, selectIt, type Wire } from './wires.ts'
 import { keepFound } from './working.ts'
 

@@ -3,26 +3,28 @@
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
 
 import { searchWire } from './answer.ts'
-import { silencePromise } from './attempt.ts'
 import { withOwnNames } from './definition.ts'
 import type { Trace, TraceListener } from './events.ts'
 import { isConnecting } from './gate.ts'
 import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from './lib/json.ts'
-import { closestNames, misnamesArguments } from './lib/names.ts'
+import { silencePromise } from './lib/objects.ts'
 import { errorMessage, oneLine } from './lib/text.ts'
 import { checkResultItem, imageTypeOf } from './media.ts'
+import { closestNames, misnamesArguments } from './names.ts'
 import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.ts'
 import type { Settings } from './options.ts'
 import { partitionTools } from './policy.ts'
 import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results.ts'
-import type { Conversation, Host, State } from './state.ts'
 import type {
   Block,
+  Conversation,
+  Host,
   InputProblem,
   MessageLike,
   Pool,
   PoolTool,
   Servers,
+  State,
   TextBlock,
   ToolPartition,
   ToolResult,

@@ -3,9 +3,8 @@
 // URL).
 // Implements G1, G3, Q4.
 
-import { ShelfError } from './errors.ts'
 import { quote } from './lib/text.ts'
-import { type WireName, wireNames } from './types.ts'
+import { ShelfError, type WireName, wireNames } from './types.ts'
 
 /** Capabilities of the models whose id matches. */
 export type ModelRow = {

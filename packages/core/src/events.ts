@@ -1,10 +1,15 @@
-// Defines the events of Toolshelf, the same for the library, both gateways and the agent. The option `trace` receives
-// those of a shelf. Besides names and numbers they contain queries of the model and error messages of back-ends, servers
-// and rankers. Only the fields `content` contain what a conversation says, and readers drop them unless told to keep them.
+// The events of Toolshelf, the same for the library, both gateways and the agent, and those of tools and requests. The option
+// `trace` receives those of a shelf. Besides names and numbers they contain queries of the model and error messages of
+// back-ends, servers and rankers. Only the fields `content` contain what a conversation says; readers drop them unless told to
+// keep them.
 // Implements G5, A4.
 
 import type { BilledTokens } from './figures.ts'
-import type { Decision, Origin } from './types.ts'
+import type { Facts } from './history.ts'
+import { hash } from './lib/objects.ts'
+import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
+import { allDefinitionTokens, definitionTokens } from './tokens.ts'
+import type { Block, Context, Decision, Origin, Pool, PoolTool, RequestTool } from './types.ts'
 
 /** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */
 export type Trace =
@@ -388,4 +393,225 @@ export type TraceRecord = Trace & {
   readonly processId: number
   /** Counts the records of a process from 1; a gap means that records were lost. */
   readonly sequence: number
+}
+
+/** What is known of a conversation when it begins. */
+export type ConversationStart = {
+  /** The client program. */
+  readonly client?: ClientIdentity | undefined
+  /** The id of the user that it acts for. */
+  readonly user?: string | undefined
+  /** The valid W3C `traceparent` of its first request, whose trace id the conversation adopts. */
+  readonly traceparent?: string | undefined
+}
+
+/** Starts a conversation and returns the listener for its events. */
+export type OpenTrace = (start: ConversationStart) => ConversationListener
+
+/** Receives the events of a conversation. */
+export type ConversationListener = TraceListener & {
+  /** The conversation's trace id, if its calls become spans: servers get the call's span as their parent. */
+  readonly traceId?: string | undefined
+}
+
+type PoolEvent = Extract<Trace, { type: 'pool' }>
+type ToolsEvent = Extract<Trace, { type: 'tools' }>
+
+/** The events that describe a pool: its parts, then the pool itself. */
+type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
+
+/** Characters of the names in one part, so that it stays a short line. */
+const MAX_PART_LENGTH = 24_000
+/** Characters that a name adds besides itself: quotes, a comma and its token count. */
+const AROUND_NAME = 9
+
+/** The parts of a tool that a description needs. */
+type DescribedTool = Pick<PoolTool, 'name' | 'server' | 'json'>
+
+/** Tools, split as in a request; a `ToolPartition` is one. */
+export type DescribedTools = {
+  readonly immediate: readonly DescribedTool[]
+  readonly deferred: readonly DescribedTool[]
+}
+
+const described = new WeakMap<DescribedTools, PoolDescription>()
+
+/** Returns the events of a partition; the same object for the same partition. */
+export function describePool(partition: DescribedTools): PoolDescription {
+  let known = described.get(partition)
+  if (!known) {
+    known = describe(partition)
+    described.set(partition, known)
+  }
+  return known
+}
+
+function describe({ immediate, deferred }: DescribedTools): PoolDescription {
+  const all = [...immediate, ...deferred]
+  const isDeferred = new Set(deferred)
+  const groups = new Map<string | undefined, DescribedTool[]>()
+  for (const tool of all) {
+    const group = groups.get(tool.server)
+    if (group) group.push(tool)
+    else groups.set(tool.server, [tool])
+  }
+  const parts = [...groups].flatMap(([server, tools]) =>
+    inParts(tools).map((part) => partEvent(server, part, isDeferred)),
+  )
+  const ids = parts.map(({ id }) => id)
+  const event: PoolEvent = {
+    type: 'pool',
+    id: hash(ids.join()),
+    parts: ids,
+    total: all.length,
+    immediate: immediate.length,
+    tokens: allDefinitionTokens(all),
+  }
+  return { id: event.id, events: [...parts, event] }
+}
+
+function inParts(tools: readonly DescribedTool[]): DescribedTool[][] {
+  const parts: DescribedTool[][] = []
+  let room = 0
+  for (const tool of tools) {
+    const needed = tool.name.length + AROUND_NAME
+    const part = parts.at(-1)
+    const fits = part !== undefined && needed <= room
+    if (fits) part.push(tool)
+    else parts.push([tool])
+    room = (fits ? room : MAX_PART_LENGTH) - needed
+  }
+  return parts
+}
+
+/** Within a group, immediate tools come first. */
+function partEvent(
+  server: string | undefined,
+  tools: readonly DescribedTool[],
+  isDeferred: ReadonlySet<DescribedTool>,
+): ToolsEvent {
+  const immediate = tools.filter((tool) => !isDeferred.has(tool)).map(({ name }) => name)
+  const deferred = tools.filter((tool) => isDeferred.has(tool)).map(({ name }) => name)
+  const tokens = tools.map(definitionTokens)
+  const id = hash(JSON.stringify([server, immediate, deferred, tokens]))
+  return { type: 'tools', id, server, immediate, deferred, tokens }
+}
+
+/** Returns the share of a pool that a model sees with these distinct names; ignores names of other tools. */
+export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
+  let visible = 0
+  let tokensWith = 0
+  for (const name of names) {
+    const entry = pool.byName.get(name)
+    if (!entry) continue
+    visible++
+    tokensWith += definitionTokens(entry)
+  }
+  return {
+    visible,
+    total: pool.tools.length,
+    tokensWith,
+    tokensWithout: tokensOfPool(pool),
+  }
+}
+
+const poolTokens = new WeakMap<Pool, number>()
+
+function tokensOfPool(pool: Pool): number {
+  let sum = poolTokens.get(pool)
+  if (sum === undefined) {
+    sum = allDefinitionTokens(pool.tools)
+    poolTokens.set(pool, sum)
+  }
+  return sum
+}
+
+type Assembled = PrefixInput & {
+  readonly request: { readonly tools: readonly RequestTool[]; readonly messages: readonly unknown[] }
+}
+
+/** Most causes in one event. */
+const MAX_CAUSES = 100
+/** The event of most requests. */
+const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
+
+/** Reports the events of a prepared request. */
+export function reportRequest(
+  { memory, model, partition, isSubAgent }: Context,
+  trace: TraceListener,
+  {
+    decision,
+    facts,
+    shown,
+  }: {
+    readonly decision: Decision
+    readonly facts: Facts
+    readonly shown: readonly string[] | undefined
+  },
+  sent: Assembled,
+): void {
+  const { id, events } = describePool(partition)
+  if (memory.pool !== id) for (const event of events) trace(event)
+  memory.pool = id
+  const { pool, deferredNames } = partition
+  const { tools, messages } = sent.request
+  const loaded = [...facts.loaded.keys()].filter((name) => deferredNames.has(name))
+  trace({
+    type: 'decision',
+    model,
+    decision,
+    tools: toolShare(pool, shown ?? tools.map(({ name }) => name)),
+    pool: id,
+    loaded,
+    messages: messages.length,
+    isSubAgent,
+  })
+  if (memory.sent) reportPrefix(trace, memory.sent, sent)
+  memory.sent = sent
+}
+
+function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
+  const all = explainBreak(before, after)
+  if (all.length === 0) {
+    trace(KEPT)
+    return
+  }
+  const causes = all.slice(0, MAX_CAUSES)
+  trace({
+    type: 'prefix',
+    isKept: false,
+    left: all.length - causes.length,
+    causes: causes.map(withoutContent),
+    content: causes.map((cause) => changeOf(cause, before, after)),
+  })
+}
+
+/** Drops the texts of headers and system prompts. */
+function withoutContent(cause: BreakCause): ReportedBreakCause {
+  const { kind } = cause
+  if ('name' in cause) return { kind, name: cause.name }
+  return 'index' in cause ? { kind, index: cause.index } : { kind }
+}
+
+function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): PrefixChange {
+  const both = (pick: (request: PrefixInput['request']) => unknown) => ({
+    before: pick(before.request),
+    after: pick(after.request),
+  })
+  if ('before' in cause) return { before: cause.before, after: cause.after }
+  if ('name' in cause) return both(({ tools }) => listOf(tools).find(({ name }) => name === cause.name))
+  if ('index' in cause) return both(({ messages }) => listOf(messages)[cause.index])
+  return both(({ tools }) =>
+    listOf(tools)
+      .filter(isListed)
+      .map(({ name }) => name),
+  )
+}
+
+function isListed(tool: RequestTool | Block): boolean {
+  return tool.defer_loading !== true
+}
+
+function listOf(value: unknown): readonly Block[] {
+  return Array.isArray(value) ? value : []
 }

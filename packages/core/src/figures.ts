@@ -1,12 +1,12 @@
 // Computes what was saved: each figure's definition, prices as data, and the request without tool search.
 
-import { ShelfError } from './errors.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from './lib/json.ts'
 import { oncePerFrozen } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 import { isDeferralNote } from './notes.ts'
 import { blocksOf, isChange, mayChangeView, referencesIn } from './reading.ts'
 import { CHARACTERS_PER_TOKEN } from './tokens.ts'
+import { ShelfError } from './types.ts'
 
 /** Dollars per million tokens. */
 type Rates = {

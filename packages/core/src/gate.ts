@@ -1,18 +1,19 @@
-// Decides whether tool search is on for a request, and why (G): the mode that the user asked for and the kill switch (M), and the
-// automatic threshold (T).
+// Decides whether tool search is on for a request, and why (G): the mode that the user asked for and the kill switch (M), the
+// automatic threshold (T), and which back-ends can use a wire.
 // Implements G1, G2, G4, G5, M1, M2, M3, T1, T2, T3, T4, T5, T6.
 
 import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
-import { wireTraits } from './gate/wire-traits.ts'
 import { dropOldest, type Environment, hash } from './lib/objects.ts'
 import type { Settings } from './options.ts'
-import type { Context, Host, State } from './state.ts'
 import { MIN_CHARACTERS_PER_TOKEN } from './tokens.ts'
 import type {
+  Context,
   Decision,
   DecisionReason,
+  Host,
   PoolTool,
   Servers,
+  State,
   ThresholdCheck,
   ToolPartition,
   ToolSearchMode,
@@ -272,4 +273,41 @@ async function passThreshold(
   } catch (error) {
     return { open: false, reason: 'below-threshold', error: String(error) }
   }
+}
+
+/** The capabilities of a back-end, and the settings for it. */
+export type Speaker = { readonly capability: Capability; readonly settings: Settings }
+
+/** The properties of a wire. */
+type WireTraits = {
+  readonly usesReferences: boolean
+  readonly isSpokenBy: (speaker: Speaker) => boolean
+}
+
+const takesReferences = ({ capability }: Speaker) => capability.provider?.references === true
+
+/** The properties of each wire. */
+export const wireTraits: Record<WireName, WireTraits> = {
+  reference: { usesReferences: true, isSpokenBy: takesReferences },
+  addition: {
+    usesReferences: true,
+    isSpokenBy: (speaker) => takesReferences(speaker) && additionBeta(speaker) !== undefined,
+  },
+  hosted: {
+    usesReferences: true,
+    isSpokenBy: (speaker) => takesReferences(speaker) && offersHosted(speaker),
+  },
+  append: { usesReferences: false, isSpokenBy: () => true },
+  bridge: { usesReferences: false, isSpokenBy: () => true },
+}
+
+/** Returns the beta header that `tool_addition` needs; undefined if the back-end does not support it. */
+export function additionBeta({ capability, settings }: Speaker): string | undefined {
+  const additions = capability.provider?.additions
+  return settings.additions === 'value' ? additions?.byValue : additions?.byReference
+}
+
+function offersHosted({ capability, settings }: Speaker): boolean {
+  const offered = capability.provider?.hosted ?? []
+  return settings.hostedSearch ? offered.includes(settings.hostedSearch) : offered.length > 0
 }

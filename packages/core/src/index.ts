@@ -1,20 +1,20 @@
 // `@toolshelf/core`: core with a validator, a clock, the environment and a notifier.
 
-import { ShelfError } from './errors.ts'
 import { type ResultOptions, resultSettings } from './node/results/stores.ts'
 import { turns } from './node/scheduler.ts'
 import { startTimer } from './node/timer.ts'
 import type { Rank } from './query.ts'
 import { type RankerName, rankers } from './rankers/rankers.ts'
 import { createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
+import { ShelfError } from './types.ts'
 import { validateInput } from './validate.ts'
 
 export type { SearchOptions, SearchOutcome } from './answer.ts'
 export type { Execute, ResolvedCall, RunOptions } from './calls.ts'
 export { type Capabilities, defaultCapabilities } from './capabilities.ts'
 export type { CompactOptions } from './compaction.ts'
-export { ShelfError } from './errors.ts'
 export type { Trace, TraceListener } from './events.ts'
+export { mcpName } from './names.ts'
 export {
   capabilitiesFromFile,
   capabilitiesFromUrl,
@@ -29,9 +29,7 @@ export type { Hit, Rank, Ranking } from './query.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
 export type { ResultStore } from './results.ts'
 export type { ForkOptions, Shelf } from './shelf.ts'
-export type { State } from './state.ts'
 export { estimateTokens } from './tokens.ts'
-export { mcpName } from './tools/names.ts'
 export type {
   Decision,
   History,
@@ -39,12 +37,14 @@ export type {
   PoolTool,
   RequestLike,
   ServerDetails,
+  State,
   Tool,
   ToolResult,
   ToolSearchMode,
   ToolUse,
   WireName,
 } from './types.ts'
+export { ShelfError } from './types.ts'
 export { validateInput } from './validate.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */

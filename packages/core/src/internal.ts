@@ -17,7 +17,15 @@ export {
 } from './calls.ts'
 export { capabilityOf, isKnownHost, searchBetas } from './capabilities.ts'
 export { cleanTexts } from './definition.ts'
-export type { ClientIdentity, ConversationKind, TraceRecord } from './events.ts'
+export type {
+  ClientIdentity,
+  ConversationKind,
+  ConversationListener,
+  ConversationStart,
+  OpenTrace,
+  TraceRecord,
+} from './events.ts'
+export { type DescribedTools, describePool, toolShare } from './events.ts'
 export {
   addFigures,
   type BilledTokens,
@@ -55,27 +63,7 @@ export {
   wellFormedJson,
   withoutCacheControl,
 } from './lib/json.ts'
-export {
-  CALL_THESE,
-  CALL_TOOL,
-  callToolInput,
-  closestNames,
-  editDistance,
-  fullName,
-  MAX_SLUG_LENGTH,
-  MCP_PREFIX,
-  matchesAny,
-  matchesServer,
-  matchesTool,
-  misnamesArguments,
-  readServerPattern,
-  readToolPattern,
-  SEARCH_TOOL,
-  slugOf,
-  splitName,
-  splitToolName,
-  type ToolPattern,
-} from './lib/names.ts'
+export { isSchema, PROPERTY_NAME } from './lib/json-schema.ts'
 export { bindMethods, dropOldest, type Environment, hash, oncePerFrozen } from './lib/objects.ts'
 export {
   aboutChanges,
@@ -98,6 +86,30 @@ export {
   type SeriesTable,
   storeSeries,
 } from './metrics.ts'
+export {
+  CALL_THESE,
+  CALL_TOOL,
+  callToolInput,
+  closestNames,
+  editDistance,
+  fullName,
+  listedNames,
+  MAX_SLUG_LENGTH,
+  MCP_PREFIX,
+  matchesAny,
+  matchesServer,
+  matchesTool,
+  misnamesArguments,
+  readServerPattern,
+  readToolPattern,
+  SEARCH_TOOL,
+  serverOfName,
+  slugOf,
+  slugsOf,
+  splitName,
+  splitToolName,
+  type ToolPattern,
+} from './names.ts'
 export { isAnnouncement, isOurText, reminder, searchNote, TOOL_LOADED, withRemark } from './notes.ts'
 export { type Pause, resolveOptions, type Timer } from './options.ts'
 export { buildPool } from './pool.ts'
@@ -146,7 +158,6 @@ export {
   inputOf,
   type StreamEvent,
 } from './reply.ts'
-export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
 export {
   idIn,
   pageSizeFor,
@@ -187,20 +198,19 @@ export {
   MIN_CHARACTERS_PER_TOKEN,
   tokensFor,
 } from './tokens.ts'
-export { isSchema, PROPERTY_NAME } from './tools/json-schema.ts'
-export { listedNames, serverOfName, slugsOf } from './tools/names.ts'
-export type { ConversationListener, ConversationStart, OpenTrace } from './trace-conversation.ts'
 export type { Block, MessageLike, Pool, ToolPartition } from './types.ts'
-export { hasSameRights, type Rights, rightsOf } from './users/rights.ts'
 export {
   type AccessRefusal,
   type AccessRules,
   type Authenticator,
+  hasSameRights,
   isRefusal,
   type Profile,
+  type Rights,
+  rightsOf,
   type UsageKind,
   type UsageLimits,
   type UsageMeter,
   type User,
-} from './users/types.ts'
+} from './users.ts'
 export { searchTool } from './wires.ts'

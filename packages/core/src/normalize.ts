@@ -30,8 +30,7 @@ import {
   withoutNoteFields,
 } from './notes.ts'
 import { isReference } from './reading.ts'
-import type { Context } from './state.ts'
-import type { Block, Definition, Message, MessageLike, RequestLike, SendableItem } from './types.ts'
+import type { Block, Context, Definition, Message, MessageLike, RequestLike, SendableItem } from './types.ts'
 import { loadedEarlier, type Wire } from './wires.ts'
 import type { Demands } from './working.ts'
 

@@ -3,15 +3,14 @@
 
 import type { FindRelated } from './answer.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './capabilities.ts'
-import { ShelfError } from './errors.ts'
 import type { TraceListener } from './events.ts'
 import { fieldsOf } from './lib/json.ts'
-import { CALL_TOOL, closestNames, MCP_PREFIX, SEARCH_TOOL } from './lib/names.ts'
 import type { Environment } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
+import { CALL_TOOL, closestNames, MCP_PREFIX, SEARCH_TOOL } from './names.ts'
 import { classicRank, type Rank } from './query.ts'
 import type { ResultSettings } from './results.ts'
-import { type Definition, type Tool, type Validate, type WireName, wireNames } from './types.ts'
+import { type Definition, ShelfError, type Tool, type Validate, type WireName, wireNames } from './types.ts'
 
 /** Functions that core needs from its host, because it has no clock and no packages. */
 export type Services = {

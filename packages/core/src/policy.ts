@@ -1,8 +1,8 @@
 // Decides which tools can be deferred: the first rule that applies (D).
 // Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
-import { silencePromise } from './attempt.ts'
-import { byName, matchesAny, SEARCH_TOOL } from './lib/names.ts'
+import { silencePromise } from './lib/objects.ts'
+import { byName, matchesAny, SEARCH_TOOL } from './names.ts'
 import type { Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from './types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'

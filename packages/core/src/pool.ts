@@ -2,11 +2,9 @@
 // Implements D3, D4, D10, S15, H3.
 
 import { buildDefinition, type DefinitionLimits } from './definition.ts'
-import { ShelfError } from './errors.ts'
-import { MCP_PREFIX, slugOf } from './lib/names.ts'
 import { quote } from './lib/text.ts'
-import { nameApart, serverOfName, slugsOf, toolWish, type Wish } from './tools/names.ts'
-import type { Pool, PoolTool, Tool } from './types.ts'
+import { MCP_PREFIX, nameApart, serverOfName, slugOf, slugsOf, toolWish, type Wish } from './names.ts'
+import { type Pool, type PoolTool, ShelfError, type Tool } from './types.ts'
 
 /** Options of `buildPool`. */
 export type PoolOptions = Partial<DefinitionLimits> & {

@@ -3,14 +3,13 @@
 
 import { announce, reload } from './announce.ts'
 import { capabilityOf } from './capabilities.ts'
+import { reportRequest } from './events.ts'
 import { decide, readMode } from './gate.ts'
 import { type Facts, type FoldedHistory, follow } from './history.ts'
 import { normalize, viewFor, withValidThinking } from './normalize.ts'
 import { partitionTools, undefer } from './policy.ts'
-import { reportRequest } from './report-request.ts'
 import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
-import type { Context, Conversation, Host, State } from './state.ts'
-import type { Decision, History, Message, RequestLike } from './types.ts'
+import type { Context, Conversation, Decision, History, Host, Message, RequestLike, State } from './types.ts'
 import { makeWire } from './wires.ts'
 import { demandsOf, openNames, shownBy, toolsFor } from './working.ts'
 

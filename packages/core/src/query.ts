@@ -1,7 +1,7 @@
 // Interprets the forms of a query (S1–S4) over the searchable text of tools, and ranks words as Claude Code does (S6). Rankers
 // get only words, so the forms work with all of them.
 // Implements H5, S1, S2, S3, S4, S6, S7, S10, S12, S14, S15.
-import { closestNames, fullName, splitName } from './lib/names.ts'
+import { closestNames, fullName, splitName } from './names.ts'
 import type { Pause } from './options.ts'
 import type { PoolTool, ToolPartition } from './types.ts'
 

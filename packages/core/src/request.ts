@@ -3,19 +3,19 @@
 // Implements G7, K3, K4, M1, N1, Q4, Q6, Q9.
 
 import { searchBetas } from './capabilities.ts'
-import { ShelfError } from './errors.ts'
-import { additionBeta } from './gate/wire-traits.ts'
+import { additionBeta } from './gate.ts'
 import { isFields } from './lib/json.ts'
 import { countMarks, MAX_MARKS } from './reading.ts'
-import type { Context } from './state.ts'
-import type {
-  Decision,
-  Definition,
-  Message,
-  MessageLike,
-  RequestLike,
-  RequestTool,
-  SendableItem,
+import {
+  type Context,
+  type Decision,
+  type Definition,
+  type Message,
+  type MessageLike,
+  type RequestLike,
+  type RequestTool,
+  type SendableItem,
+  ShelfError,
 } from './types.ts'
 import type { Wire } from './wires.ts'
 import type { Demands } from './working.ts'

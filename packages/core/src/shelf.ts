@@ -2,7 +2,6 @@
 // Implements D1, D2, G3, G6, L5, S10, U1.
 
 import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
-import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import {
   answerRead,
   type Content,
@@ -16,10 +15,9 @@ import {
 } from './calls.ts'
 import { mergeCapabilities } from './capabilities.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compaction.ts'
-import { ShelfError } from './errors.ts'
 import type { TraceListener } from './events.ts'
 import { follow } from './history.ts'
-import { dropOldest } from './lib/objects.ts'
+import { attempt, dropOldest, silencePromise, swallowErrors } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 import { sendableMessages } from './normalize.ts'
 import { badOption, type Options, type Pause, resolveOptions, type Settings, type Timer } from './options.ts'
@@ -28,21 +26,25 @@ import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './p
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
 import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results.ts'
-import { type Conversation, type Host, newConversation, type State } from './state.ts'
-import type {
-  History,
-  Message,
-  MessageLike,
-  Pool,
-  PoolTool,
-  RequestLike,
-  SendableItem,
-  ServerDetails,
-  Servers,
-  Tool,
-  ToolPartition,
-  ToolResult,
-  ToolUse,
+import {
+  type Conversation,
+  type History,
+  type Host,
+  type Message,
+  type MessageLike,
+  newConversation,
+  type Pool,
+  type PoolTool,
+  type RequestLike,
+  type SendableItem,
+  type ServerDetails,
+  type Servers,
+  ShelfError,
+  type State,
+  type Tool,
+  type ToolPartition,
+  type ToolResult,
+  type ToolUse,
 } from './types.ts'
 import { PLACEHOLDER } from './wires.ts'
 

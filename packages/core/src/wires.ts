@@ -2,13 +2,13 @@
 // wire writes into a history, fold.ts must read back.
 // Implements A5, D4, K4, Q1, Q2, Q5, Q7, Q9, S9, S11.
 
-import type { Speaker } from './gate/wire-traits.ts'
+import type { Speaker } from './gate.ts'
 import { type Facts, loadedOtherwise, referredNames } from './history.ts'
-import { callToolInput } from './lib/names.ts'
+import { callToolInput } from './names.ts'
 import { describedNote, loadedNote, placeOfNames, withRemark } from './notes.ts'
 import type { Settings } from './options.ts'
+import { fitTools } from './signature.ts'
 import { charactersFor } from './tokens.ts'
-import { fitTools } from './tools/fit.ts'
 import type { Block, Definition, Message, PoolTool, ToolResult, WireName } from './types.ts'
 
 /** How deferred tools are declared and loaded on one kind of back-end. */

@@ -2,10 +2,18 @@
 // Implements D8, G7, N5, Q1, Q2, Q3, Q6, Q8.
 
 import type { Facts } from './history.ts'
-import { byName } from './lib/names.ts'
+import { byName } from './names.ts'
 import { isBlock } from './notes.ts'
-import type { Context, Kept, State, ToolSection } from './state.ts'
-import type { Definition, PoolTool, RequestLike, ToolPartition } from './types.ts'
+import type {
+  Context,
+  Definition,
+  Kept,
+  PoolTool,
+  RequestLike,
+  State,
+  ToolPartition,
+  ToolSection,
+} from './types.ts'
 import type { Wire } from './wires.ts'
 
 /** What the host's own request requires. */

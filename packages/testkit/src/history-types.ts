@@ -2,7 +2,7 @@
 // (npm run typecheck), and an `@ts-expect-error` without an error is one.
 import type Anthropic from '@anthropic-ai/sdk'
 import type { History, Shelf } from '../../core/src/index.ts'
-import { SEARCH_TOOL } from '../../core/src/lib/names.ts'
+import { SEARCH_TOOL } from '../../core/src/names.ts'
 import { presentMessages } from '../../core/src/present.ts'
 
 type MessageParam = Anthropic.MessageParam

@@ -12,7 +12,7 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../packages/core/src/index.ts'
-import type { User } from '../../../packages/core/src/users/types.ts'
+import type { User } from '../../../packages/core/src/users.ts'
 import {
   createMcpGateway,
   type McpGateway,

@@ -1,4 +1,5 @@
-// Objects: what is computed from those that cannot change, bounded collections, bound methods and hashes.
+// Objects: what is computed from those that cannot change, bounded collections, bound methods and hashes; functions of a host,
+// whose errors are swallowed (G4).
 
 /**
  * Computed values by object; each function has its own slot. One weak map serves all functions, because garbage collection
@@ -62,3 +63,24 @@ export function hash(text: string): string {
 
 /** Environment variables by name, such as `process.env`. */
 export type Environment = { readonly [name: string]: string | undefined }
+
+/** Calls a listener; ignores its result and its errors. */
+export function attempt(call: () => unknown): void {
+  try {
+    silencePromise(call())
+  } catch {
+    // A listener that throws misses its event; the request continues.
+  }
+}
+
+/** Returns a listener whose errors are swallowed. */
+export function swallowErrors<Event>(listener: (event: Event) => unknown): (event: Event) => void {
+  return (event) => attempt(() => listener(event))
+}
+
+/** Swallows the rejection of an answer that is a promise; returns whether it is one. */
+export function silencePromise(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null || !('then' in answer)) return false
+  Promise.resolve(answer).catch(() => {})
+  return true
+}

@@ -1,9 +1,16 @@
 // Adds time, conversation and sequence number to events, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
-import type { ClientIdentity, ConversationKind, Trace, TraceListener, TraceRecord } from '../events.ts'
+import type {
+  ClientIdentity,
+  ConversationKind,
+  ConversationListener,
+  ConversationStart,
+  Trace,
+  TraceListener,
+  TraceRecord,
+} from '../events.ts'
 import { dropOldest } from '../lib/objects.ts'
 import { cut } from '../lib/text.ts'
-import type { ConversationListener, ConversationStart } from '../trace-conversation.ts'
 
 /** A conversation with an id, which its events carry. */
 export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }

@@ -3,7 +3,7 @@
 // Implements H10.
 
 import type { Trace } from '../events.ts'
-import { type AccessRefusal, isLimited, type UsageMeter, type User } from '../users/types.ts'
+import { type AccessRefusal, isLimited, type UsageMeter, type User } from '../users.ts'
 import { type Slice, turns } from './scheduler.ts'
 
 /** What work uses up. Calls count as requests. */

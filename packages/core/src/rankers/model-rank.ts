@@ -11,8 +11,8 @@
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Embedder, EmbedProgress } from '../embed/embedder.ts'
-import { splitName } from '../lib/names.ts'
 import { dropOldest } from '../lib/objects.ts'
+import { splitName } from '../names.ts'
 import { withTimeout } from '../node/with-timeout.ts'
 import type { Rank } from '../query.ts'
 import type { HybridParts } from '../search/hybrid.ts'

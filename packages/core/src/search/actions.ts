@@ -1,6 +1,6 @@
 // Infers what a tool does (reads, creates, updates, deletes, sends, runs) from its name and description.
 
-import { splitName } from '../lib/names.ts'
+import { splitName } from '../names.ts'
 import type { PoolTool } from '../types.ts'
 import { ownName } from './query-words.ts'
 import { stem } from './words.ts'

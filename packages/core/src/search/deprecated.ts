@@ -1,6 +1,6 @@
 // Ranks deprecated tools behind their successors; keeps the order of all others.
 
-import { splitName } from '../lib/names.ts'
+import { splitName } from '../names.ts'
 import type { Hit, Rank, Ranking } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 

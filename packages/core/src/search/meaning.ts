@@ -1,7 +1,7 @@
 // Ranks by meaning: cuts texts into word pieces, averages their vectors, and compares vectors in a WebAssembly kernel.
 // Implements S18.
 
-import { splitName } from '../lib/names.ts'
+import { splitName } from '../names.ts'
 import type { Pause } from '../options.ts'
 import type { PoolTool } from '../types.ts'
 import { searchFields } from './query-words.ts'

@@ -1,7 +1,7 @@
 // Splits a query into the words to search for, each with a weight. Drops filler and gives values little weight, because
 // no tool is named after the recipient of an email. Keeps sentences apart, because each may ask for another tool.
 
-import { editDistance } from '../lib/names.ts'
+import { editDistance } from '../names.ts'
 import type { PoolTool } from '../types.ts'
 import { eachWord, FILLER_WORDS, isUnspaced, STOP_WORDS, stem } from './words.ts'
 

@@ -1,5 +1,6 @@
 // Validates schemas of JSON Schema draft 2020-12 as the API does: each keyword has one kind of value; others are ignored.
-import { isFields } from '../lib/json.ts'
+
+import { isFields } from './json.ts'
 
 /** The kind of value that a keyword takes. */
 export type KeywordKind =
