@@ -2,8 +2,8 @@
 // it survives a saved and reloaded history. Works with any provider; each load costs the cached prefix once.
 import assert from 'node:assert/strict'
 import { createAnthropic } from '@ai-sdk/anthropic'
+import { createShelf, type PoolTool } from '@toolshelf/core'
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, type ToolSet, tool } from 'ai'
-import { createShelf, type PoolTool } from '../packages/core/src/index.ts'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'
 

@@ -1,7 +1,7 @@
 // Anthropic's SDK and a plain loop: the README's, in loop.ts.
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
-import { createShelf } from '../packages/core/src/index.ts'
+import { createShelf } from '@toolshelf/core'
 import { runTask } from './loop.ts'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
 import { ToolError } from '@anthropic-ai/sdk/lib/tools/ToolError'
-import { createShelf, type Prepared, type ResolvedCall, type ToolUse } from '../packages/core/src/index.ts'
+import { createShelf, type Prepared, type ResolvedCall, type ToolUse } from '@toolshelf/core'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'
 

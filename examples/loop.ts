@@ -1,6 +1,6 @@
 // A whole agent loop on a shelf, with the official SDK. The README shows the body of this function.
 import type Anthropic from '@anthropic-ai/sdk'
-import type { Execute, History, Shelf } from '../packages/core/src/index.ts'
+import type { Execute, History, Shelf } from '@toolshelf/core'
 
 export async function runTask(
   client: Anthropic,

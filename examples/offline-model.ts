@@ -1,13 +1,12 @@
 // The offline model of the examples: a real Messages API on loopback that checks each request as the API would, and
 // answers from a script (docs/script.md). No key, no network.
-import { createAgentMeter } from '../packages/agent/src/meter.ts'
+import { createAgentMeter } from '@toolshelf/agent'
+import { rankers, type Shelf } from '@toolshelf/core'
+import { createMessagesGateway, createScriptUpstream, type ObservedRequest } from '@toolshelf/messages'
+import { readScript } from '@toolshelf/messages/internal'
+// No package has it yet; your own program starts `toolshelf serve --upstream script:<file>`.
 import { createMessagesMetrics } from '../packages/cli/src/http/messages/metrics.ts'
 import { serveMessagesGateway } from '../packages/cli/src/http/messages/server.ts'
-import { rankers, type Shelf } from '../packages/core/src/index.ts'
-import { createMessagesGateway } from '../packages/messages/src/gateway.ts'
-import type { ObservedRequest } from '../packages/messages/src/upstream/script.ts'
-import { createScriptUpstream } from '../packages/messages/src/upstream/script.ts'
-import { readScript } from '../packages/messages/src/upstream/script-file.ts'
 
 export type OfflineModel = {
   readonly url: string

@@ -4,8 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { isDeepStrictEqual } from 'node:util'
-import type { Shelf } from '../packages/core/src/index.ts'
-import { estimateTokens } from '../packages/core/src/index.ts'
+import { estimateTokens, type Shelf } from '@toolshelf/core'
 import { savedLine, steps } from './offline-model.ts'
 
 type Item = { readonly type?: string; readonly [field: string]: unknown }

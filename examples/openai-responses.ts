@@ -1,8 +1,8 @@
 // OpenAI's SDK and the Responses API: `tool_search` of gpt-5.4 and later, run here, with definitions from the shelf.
 // They join the end of the conversation, so what was sent before stays cached.
 import assert from 'node:assert/strict'
+import { createShelf, type PoolTool, type ResolvedCall, type ToolResult } from '@toolshelf/core'
 import OpenAI from 'openai'
-import { createShelf, type PoolTool, type ResolvedCall, type ToolResult } from '../packages/core/src/index.ts'
 import { expectedDeeds, task } from './offline-model.ts'
 import { startOfflineResponses } from './offline-responses.ts'
 import { exampleTools } from './tools.ts'

@@ -1,5 +1,5 @@
 // Tools for the example: what an agent with a few built-ins and three MCP servers would have.
-import type { Tool } from '../packages/core/src/index.ts'
+import type { Tool } from '@toolshelf/core'
 
 type Fields = { readonly [name: string]: string }
 
