@@ -1,54 +1,94 @@
-// The public names. A change here is a change users see: say so in CHANGELOG.md.
+// The public names, by package and door. A change here is a change that users see: say so in CHANGELOG.md.
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import * as root from '../packages/core/src/index.ts'
-import * as core from '../packages/core/src/pure.ts'
-import * as oracle from '../packages/messages/src/oracle.ts'
 
-test('toolshelf', () => {
-  expect(Object.keys(root)).not.toEqual([])
-  expect(Object.keys(root).sort()).toMatchInlineSnapshot(`
-    [
-      "ShelfError",
-      "applyPolicy",
-      "capabilitiesFromFile",
-      "capabilitiesFromUrl",
-      "codingAgentPolicy",
-      "createDiskResults",
-      "createMemoryResults",
-      "createShelf",
-      "defaultCapabilities",
-      "estimateTokens",
-      "explainBreak",
-      "keepCapabilitiesFresh",
-      "mcpName",
-      "presentMessages",
-      "rankers",
-      "validateInput",
-      "warmUpSearch",
-    ]
-  `)
-})
+const packages = new URL('../packages/', import.meta.url)
 
-test('toolshelf/core', () => {
-  expect(Object.keys(core)).not.toEqual([])
-  expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
-    [
-      "createPureShelf",
-      "foldHistory",
-    ]
-  `)
-})
-
-test('@toolshelf/messages/oracle', () => {
-  expect(Object.keys(oracle)).not.toEqual([])
-  expect(Object.keys(oracle).sort()).toMatchInlineSnapshot(`
-    [
-      "countTokens",
-      "extendsPrefix",
-      "renderRequest",
-      "signThinking",
-      "validateRequest",
-      "visibleTools",
-    ]
+test('public doors', async () => {
+  const names: Record<string, readonly string[]> = {}
+  for (const folder of readdirSync(packages)) {
+    const manifest = JSON.parse(readFileSync(new URL(`${folder}/package.json`, packages), 'utf8'))
+    const doors = Object.entries<string>(manifest.exports).filter(([, file]) => file.endsWith('.ts'))
+    for (const [door, file] of manifest.private ? [] : doors)
+      if (!door.startsWith('./internal'))
+        names[manifest.name + door.slice(1)] = Object.keys(
+          await import(new URL(`${folder}/${file}`, packages).href),
+        ).sort()
+  }
+  expect(names).toMatchInlineSnapshot(`
+    {
+      "@toolshelf/agent": [
+        "createAgent",
+        "createAgentMeter",
+        "createAgentTool",
+        "createBatchTool",
+        "createBuiltInTools",
+        "createPermissions",
+        "createScriptTool",
+        "createSkills",
+        "loadSkills",
+        "namedTools",
+        "openTranscript",
+      ],
+      "@toolshelf/core": [
+        "ShelfError",
+        "applyPolicy",
+        "capabilitiesFromFile",
+        "capabilitiesFromUrl",
+        "codingAgentPolicy",
+        "createDiskResults",
+        "createMemoryResults",
+        "createShelf",
+        "defaultCapabilities",
+        "estimateTokens",
+        "explainBreak",
+        "keepCapabilitiesFresh",
+        "mcpName",
+        "presentMessages",
+        "rankers",
+        "validateInput",
+        "warmUpSearch",
+      ],
+      "@toolshelf/core/pure": [
+        "createPureShelf",
+        "foldHistory",
+      ],
+      "@toolshelf/mcp": [
+        "createMcpGateway",
+        "createMcpHost",
+        "createMcpMetrics",
+        "createOAuth",
+        "gatewayShelfOptions",
+        "openPins",
+        "readConfig",
+        "serveMcpGatewayOnStdio",
+        "userConfigFiles",
+      ],
+      "@toolshelf/messages": [
+        "createChatUpstream",
+        "createMessagesGateway",
+        "createMessagesUpstream",
+        "createResponsesUpstream",
+        "createScriptUpstream",
+        "loadScript",
+        "parseModeSetting",
+      ],
+      "@toolshelf/messages/oracle": [
+        "countTokens",
+        "extendsPrefix",
+        "renderRequest",
+        "signThinking",
+        "validateRequest",
+        "visibleTools",
+      ],
+      "@toolshelf/scripts": [
+        "SCRIPT_TOOL",
+        "createScriptRunner",
+        "remarkAbout",
+        "runScriptTool",
+        "toolAt",
+        "valueOfText",
+      ],
+    }
   `)
 })
