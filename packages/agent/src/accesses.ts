@@ -13,7 +13,6 @@ export type Access = {
   readonly requestedPath: string
   /** Includes everything below it. */
   readonly isRecursive: boolean
-  /** It is inside the working folder. */
   readonly isInside: boolean
   /** A symbolic link on the path leads elsewhere; links to the working folder itself do not count. */
   readonly isLinked: boolean

@@ -13,7 +13,6 @@ import {
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { MessagesClient } from './types.ts'
 
-/** Options of `compactMessages`. */
 type CompactionOptions = {
   readonly client: MessagesClient
   readonly shelf: Shelf

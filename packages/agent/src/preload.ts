@@ -36,7 +36,6 @@ export function preloadCall(searchTool: string, names: readonly string[]): ToolU
   return { id, name: searchTool, input: { query: `select:${names.join(',')}` } }
 }
 
-/** Returns whether a call was made by `preloadCall`. */
 export function isPreload({ id }: { readonly id: string }): boolean {
   return id.startsWith(PREFIX)
 }

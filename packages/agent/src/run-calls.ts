@@ -256,7 +256,6 @@ function outsideOf(accesses: readonly Access[]): string[] {
   return accesses.filter(({ isInside }) => !isInside).map(({ path }) => path)
 }
 
-/** Result for the model of a call that a person stopped before it ran. */
 const NEVER_RUN = 'The user stopped this call before it ran.'
 /** Result for the model of a call that a person stopped while it ran. */
 const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
@@ -293,7 +292,6 @@ export function loadedBy(searchTool: string, call: ToolUse, result: ToolResult):
   return [...foldHistory(asMessages(call, result), searchTool).loaded]
 }
 
-/** Returns a call and its result as history messages. */
 export function asMessages(call: ToolUse, result: ToolResult): [Message, Message] {
   return [
     { role: 'assistant', content: [{ type: 'tool_use', ...call }] },

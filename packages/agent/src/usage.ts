@@ -2,7 +2,6 @@
 import { type BilledTokens, countedTokens, type Fields, fieldsOf } from '@toolshelf/core/internal'
 import type { TokenUsage } from './types.ts'
 
-/** Zero tokens. */
 export const noUsage: TokenUsage = { input: 0, cached: 0, output: 0 }
 
 /** Returns the usage of a reply; zero if the API reported none or implausible counts. */

@@ -15,7 +15,6 @@ export type Audit = {
   readonly stream: TraceStream
   /** Where the inspector reads them: the file, or the memory of the process; undefined without either. */
   readonly feed: EventFeed | undefined
-  /** Hides the secrets of the servers and of the environment. */
   readonly redact: (text: string) => string
   /** Hides the secrets of these servers too, from now on. */
   readonly setServers: (servers: readonly ServerConfig[]) => void
@@ -23,7 +22,6 @@ export type Audit = {
   readonly close: () => Promise<void>
 }
 
-/** Options of `openAudit`. */
 type AuditOptions = {
   readonly secrets?: readonly string[]
   /** Keeps the newest events in memory if there is no file. */
@@ -98,7 +96,6 @@ const ENDPOINTS = [
 /** Records that wait until the packages are loaded. */
 const MAX_WAITING = 1000
 
-/** Returns whether the environment asks for an export. */
 export function isTelemetryOn(environment: TelemetryOptions['environment']): boolean {
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
   return ENDPOINTS.some((name) => (environment[name] ?? '') !== '')

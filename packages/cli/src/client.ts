@@ -21,7 +21,6 @@ import { serveMessagesGateway } from './http/messages/server.ts'
 import { MODEL } from './prices.ts'
 import { readScriptNamed } from './script-option.ts'
 
-/** A client with its model. */
 export type OpenedClient = {
   readonly client: Anthropic
   readonly model: string

@@ -28,7 +28,6 @@ export type ClientStreams = {
   readonly output: Writable
 }
 
-/** Returns the streams of the MCP client. */
 export function clientOf({ client }: Terminal): ClientStreams {
   return client ?? { input: process.stdin, output: process.stdout }
 }
@@ -36,7 +35,6 @@ export function clientOf({ client }: Terminal): ClientStreams {
 /** The two streams of a terminal. */
 export type ScreenStreams = { readonly input: ReadStream; readonly output: WriteStream }
 
-/** Returns the streams to draw on. */
 export function screenOf({ screen }: Terminal): ScreenStreams {
   return screen ?? { input: process.stdin, output: process.stdout }
 }
@@ -48,7 +46,6 @@ export type PipedInput = {
   readonly isPiped: boolean
 }
 
-/** An option of a command. */
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
@@ -57,13 +54,11 @@ export type Option = {
   readonly about: string
   /** The value may be left out: the option is then set without one. */
   readonly isValueOptional?: boolean
-  /** Name of the value in the help. */
   readonly value?: string
   /** Values to choose from, for the help; one that ends in a colon takes more text. */
   readonly values?: readonly string[]
 }
 
-/** A command of the CLI. */
 export type Command = {
   readonly name: string
   readonly summary: string
@@ -89,7 +84,6 @@ export type Input = {
   readonly isSet: (option: string) => boolean
 }
 
-/** What exit codes mean. */
 export const EXIT_CODES = '0 done, 1 failed, 2 invalid arguments, 3 the model stopped early, 130 interrupted'
 
 /** One of `EXIT_CODES`; a command that runs another program returns that program's code. */
@@ -220,7 +214,6 @@ function isLikely(wanted: string, name: string): boolean {
 /** The option `--help`, which every command has. */
 const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
 
-/** Renders the help of a command. */
 export function helpFor(command: Command): string {
   const options = Object.entries({ ...command.options, help })
   const indent = Math.max(...options.map((option) => titleOf(option).length)) + 2
@@ -243,7 +236,6 @@ export function helpFor(command: Command): string {
   ].join('\n')
 }
 
-/** Renders the usage line of a command. */
 export function usageOf({ name, words }: Command): string {
   const parts = `Usage: toolshelf ${name} ${words}`.split(/ (?=\[|\||--)/)
   return folded(parts, WIDTH - 4).join('\n    ')

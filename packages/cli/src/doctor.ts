@@ -49,7 +49,6 @@ export type DoctorSurroundings = {
     config: LoadedConfig,
     options: Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'pins'>,
   ) => McpHost
-  /** The gateway's pins. */
   readonly pins: (notify: (message: string) => void) => Pins | undefined
   /** Columns of the output terminal; undefined if it is none. */
   readonly columns: () => number | undefined
@@ -61,7 +60,6 @@ const MAX_TIMEOUT_MS = 3_600_000
 /** Exit code after Ctrl-C. */
 const INTERRUPTED = 130
 
-/** Creates the command. */
 export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',

@@ -36,7 +36,6 @@ import { version } from './version.ts'
 /** What the command needs of its process; tests replace it. */
 type InspectSurroundings = {
   readonly machine: () => LocalMachine
-  /** Resolves when the user ends it. */
   readonly ended: () => Promise<void>
   /** Opens a page in a browser; resolves to false if there is none. */
   readonly openBrowser: (url: string, machine: LocalMachine) => Promise<boolean>
@@ -44,7 +43,6 @@ type InspectSurroundings = {
 
 const ADDRESS = '127.0.0.1'
 
-/** Creates the command. */
 export function createInspect(surroundings: InspectSurroundings): Command {
   return {
     name: 'inspect',

@@ -27,7 +27,6 @@ type LoginSurroundings = {
   readonly openBrowser: (url: string) => Promise<boolean>
 }
 
-/** Creates the command `login`. */
 export function createLogin({ machine, openBrowser }: LoginSurroundings): Command {
   return {
     name: 'login',

@@ -371,7 +371,6 @@ async function openStore(input: Input, isMetered: boolean) {
   return { store: meterStore(store, metrics), metrics }
 }
 
-/** The value of `--max-sessions`. */
 function maxSessionsIn(input: Input): { readonly maxSessions?: number } {
   const value = input.text('max-sessions')
   if (value === undefined) return {}

@@ -102,7 +102,6 @@ type ServiceSettings = {
   readonly hasOpenMetrics: boolean
 }
 
-/** Reads the options. */
 export function serviceIn(input: Input): ServiceSettings {
   const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-ca'].map((option) => input.text(option))
   if ((cert === undefined) !== (key === undefined))
@@ -253,12 +252,10 @@ export async function openUsers(
   }
 }
 
-/** The user's own file of users. */
 function defaultUsersFile(): string {
   return join(ownConfigFile(thisMachine()), '..', 'users.json')
 }
 
-/** What a gateway with users needs. */
 export type GatewayUsers = {
   readonly users: Authenticator
   readonly usage: UsageMeter

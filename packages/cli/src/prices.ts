@@ -6,7 +6,6 @@ import { CommandError, type Input, type Option } from './command.ts'
 /** Id of the model that commands use if the user chooses none. */
 export const MODEL = 'claude-sonnet-5-5'
 
-/** The option. */
 export const pricesOption: { readonly [name: string]: Option } = {
   prices: {
     type: 'string',

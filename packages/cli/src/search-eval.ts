@@ -41,7 +41,6 @@ function progressOf(name: string, terminal: Terminal): (done: number, all: numbe
   }
 }
 
-/** The results for programs. */
 export function evaluationJson(results: Record<string, Evaluation>): object {
   return {
     rankers: Object.fromEntries(
@@ -50,7 +49,6 @@ export function evaluationJson(results: Record<string, Evaluation>): object {
   }
 }
 
-/** The results for people. */
 export function evaluationTable(results: Record<string, Evaluation>): string {
   const header = ['ranker', 'kind', 'n', ...METRICS.map((metric) => metric.toUpperCase())]
   const rows = Object.entries(results).flatMap(([name, one]) => [

@@ -263,7 +263,6 @@ function explained(tool: PoolTool, why: Why | undefined): string[] {
   return [...amounts, foldedLine(matched)]
 }
 
-/** The tool's word that has this stem. */
 function wholeWord(stem: string, { name, definition }: PoolTool): string {
   const words = splitName(`${name} ${textOf(definition.description).replace(/[^\p{L}\p{N}]+/gu, ' ')}`)
   return printable(words.find((word) => word.startsWith(stem)) ?? stem)

@@ -53,7 +53,6 @@ import { annotationTrust, openUserRules } from './user-files/permission-file.ts'
 import { findSession, newSessionFile, resultsFolder, whereabouts } from './user-files/session-files.ts'
 import { version } from './version.ts'
 
-/** Options of `openAgentSession`. */
 type AgentSessionOptions = {
   /** Which command opens it. */
   readonly kind: 'chat' | 'run'
@@ -77,14 +76,12 @@ type AgentSessionOptions = {
   readonly notify: (message: string) => void
 }
 
-/** An open session. */
 export type AgentSession = {
   readonly agent: Agent
   readonly shelf: Shelf
   readonly host: McpHost
   readonly skills: Skills
   readonly permissions: SessionPermissions
-  /** The transcript file. */
   readonly file: string
   /** Whether the conversation is saved: no write has failed, and the file exists. */
   readonly isKept: () => boolean
@@ -277,7 +274,6 @@ export function rulesFromFlags(input: Input): PermissionRule[] {
   return rules
 }
 
-/** Options of `openPermissions`. */
 type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
   /** `folder` is the agent's working folder. */
   readonly machine: LocalMachine
@@ -334,7 +330,6 @@ export function refuseUnasked(notify: (message: string) => void): (question: Per
   }
 }
 
-/** Quoted for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -18,7 +18,6 @@ import { movedServersAdvice, reportWaiting, withStoredLogins } from './servers/s
 import { printable } from './terminal/pen.ts'
 import { version } from './version.ts'
 
-/** The option `--ranker`. */
 export const rankerOption: Option = {
   type: 'string',
   value: 'name',
@@ -26,7 +25,6 @@ export const rankerOption: Option = {
   about: `one of ${Object.keys(rankers).join(', ')}`,
 }
 
-/** Returns the ranker of this name. */
 export function readRanker(name: string): Rank {
   if (!Object.hasOwn(rankers, name)) {
     throw new UsageError(`unknown ranker "${name}"; use one of ${Object.keys(rankers).join(', ')}.`)
@@ -34,7 +32,6 @@ export function readRanker(name: string): Rank {
   return rankers[name as RankerName]
 }
 
-/** Parses `--limit`. */
 export function readLimit(text: string | undefined, standard: number): number {
   const limit = text === undefined ? standard : Number(text)
   if (!Number.isInteger(limit) || limit < 1)
@@ -44,7 +41,6 @@ export function readLimit(text: string | undefined, standard: number): number {
 
 const MAX_REPORTED = 10
 
-/** Reads a catalogue. */
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
   return parseTools(await readText(path), path, terminal.report)
 }
@@ -65,7 +61,6 @@ function parseTools(text: string, path: string, notify: (message: string) => voi
   })
 }
 
-/** Writes the servers' tools in the format of `readTools`. */
 export function catalogueOf(statuses: readonly ServerStatus[]): string {
   return toolsOf(statuses)
     .map((tool) => `${JSON.stringify(tool)}\n`)
@@ -219,7 +214,6 @@ export async function withEncoderProgress<Result>(
   }
 }
 
-/** Shows progress. */
 type EncoderProgress = {
   readonly report: (done: number, total: number) => void
   /** Removes a line that is being rewritten. */

@@ -24,7 +24,6 @@ import { printServers, trustServer, withPins } from './trust-servers.ts'
 
 export const trustCommand: Command = createTrust(thisMachine)
 
-/** Creates the command. */
 export function createTrust(machine: () => LocalMachine): Command {
   return {
     name: 'trust',

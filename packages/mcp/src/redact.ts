@@ -14,7 +14,6 @@ const HEAD = 200
 /** Keys of definitions whose values a request must repeat. */
 const EXACT = /^(?:name|enum|const|pattern|required|uri|\$ref|type|nextCursor)$/
 
-/** Creates the redactor for one server's configuration. */
 export function createRedactor(config: ServerConfig) {
   const learned: string[] = []
   let hide = createTextRedactor([config])

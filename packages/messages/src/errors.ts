@@ -45,7 +45,6 @@ export function refuseForNow(
   return new RefusedRequest({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
 }
 
-/** Makes an error response. */
 export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): HttpAnswer {
   const id = newRequestId()
   const details = code === undefined ? {} : { details: { error_code: code } }

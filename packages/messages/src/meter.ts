@@ -13,9 +13,7 @@ import {
 import type { Fields, MessagesRequest } from './types.ts'
 import { withEverythingLoaded } from './wire/lower.ts'
 
-/** Measures one request. */
 type Meter = {
-  /** Records a request sent to the upstream. */
   readonly sent: (request: MessagesRequest) => void
   /** Records the usage that the upstream has reported for the reply; refused requests report none. */
   readonly reported: (usage: Fields) => void

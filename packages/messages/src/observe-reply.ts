@@ -8,7 +8,6 @@ import { withoutCarriedIds } from './shelve/traces.ts'
 import { traceparentIn } from './traced-conversations.ts'
 import type { Fields, Headers, MessagesRequest, Upstream } from './types.ts'
 
-/** Options of `observeReply`. */
 type ObserveOptions = {
   readonly upstream: Upstream
   readonly prices: PriceTable | undefined
@@ -17,7 +16,6 @@ type ObserveOptions = {
   readonly tokens?: UsageListener | undefined
 }
 
-/** Counts what a reply uses. */
 export type UsageListener = {
   /** Another sampling of the reply begins. */
   sampling(): void

@@ -4,7 +4,6 @@
 import { CALL_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 
-/** All of `GatewayMode`. */
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 /** What the gateway does with a request: forward it, run its hosted searches, defer its tools, or load them all. */
 export type GatewayMode = (typeof modes)[number]
@@ -64,7 +63,6 @@ export type ShelvingFacts = {
   readonly exceeded: number | undefined
 }
 
-/** Plans a request. */
 export function planRequest(facts: PlanFacts): RequestPlan {
   return { ...choose(facts), maxTools: facts.wire.maxTools }
 }

@@ -14,7 +14,6 @@ import { exactJson } from './json/exact.ts'
 import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 
-/** Remembers and restores replies. */
 type ReplyMemory = {
   /** Replaces the replies that the client sent back by the remembered ones. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
@@ -22,7 +21,6 @@ type ReplyMemory = {
   readonly remember: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
-/** Creates a memory with this limit. */
 export function createReplyMemory(maxCharacters?: number): ReplyMemory {
   const known = createSizedCache<Fields>(maxCharacters)
 

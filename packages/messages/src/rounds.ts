@@ -30,13 +30,11 @@ export type Job = Target & {
   readonly onRound: (contract: MessagesRequest, sent: MessagesRequest, isAccepted: boolean) => void
   /** Called whenever the upstream reports usage. */
   readonly onUsage?: ((usage: Fields) => void) | undefined
-  /** Called when a sampling has ended or was refused. */
   readonly onSampled?: ((end: SamplingEnd) => void) | undefined
   /** Creates the span of a sampling, which the upstream gets as its parent. */
   readonly newSpan?: (() => ChildSpan) | undefined
 }
 
-/** How a sampling ended. */
 export type SamplingEnd = {
   /** As the upstream reported it. */
   readonly usage?: BilledTokens | undefined
@@ -161,7 +159,6 @@ function reportRefused({ onSampled }: Job, { status }: HttpAnswer, { startedAt, 
   })
 }
 
-/** The state of one sampling. */
 type Sampling = {
   /** The gateway added CallTool and must translate its calls back. */
   readonly hasCallTool: boolean

@@ -7,7 +7,6 @@ import type { Fields, MessagesRequest } from './types.ts'
 /** A complete call of a search tool. */
 export type SearchCall = { readonly id: string; readonly name: string; readonly input: Fields }
 
-/** What the searches of a reply need. */
 export type ReplySearchOptions = {
   /** Counts each search before it runs. */
   readonly work: ClientWork
@@ -17,7 +16,6 @@ export type ReplySearchOptions = {
   readonly onSearch: (names: readonly string[]) => void
 }
 
-/** The searches of one reply. */
 export type SearchStrategy = {
   /** The contract request for the next sampling. */
   readonly request: () => Promise<MessagesRequest>

@@ -28,7 +28,6 @@ const MAX_CONVERSATIONS = 1000
 /** Conversations whose newest request has no key yet: most continue with the same objects and never need one. */
 const MAX_WITHOUT_KEY = 16
 
-/** Creates a function that finds conversations. */
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
   const known = createRecent<ConversationListener>(MAX_CONVERSATIONS)

@@ -12,14 +12,12 @@ export type ScriptRunner = {
   run(source: string, call: CallForScript, options?: RunScriptOptions): Promise<ScriptOutcome>
 }
 
-/** Options of a run. */
 export type RunScriptOptions = {
   readonly signal?: AbortSignal | undefined
   /** Whose script it is; owners share the threads. */
   readonly owner?: unknown
 }
 
-/** Options of `createScriptRunner`. */
 type ScriptRunnerOptions = {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ScriptLimits>

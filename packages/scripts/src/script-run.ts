@@ -26,7 +26,6 @@ export type ScriptWorker = EventEmitter & {
   terminate(): Promise<unknown>
 }
 
-/** Starts the thread of a script. */
 export type StartWorker = (input: WorkerInput) => ScriptWorker
 
 /** Returns a function that starts a worker thread without environment variables and input, and with limited memory. */
@@ -35,7 +34,6 @@ export function startThread(file: URL): StartWorker {
     new Worker(file, { workerData, env: {}, execArgv: [], stdin: false, resourceLimits: WORKER_MEMORY })
 }
 
-/** Options of `runInWorker`. */
 type ScriptRunOptions = {
   readonly startWorker: StartWorker
   readonly wasm: WebAssembly.Module

@@ -8,11 +8,9 @@ export type Stopwatch = {
   pause(): void
   /** Stops and restores the full time. */
   reset(): void
-  /** Stops it permanently. */
   stop(): void
 }
 
-/** Creates a stopped stopwatch. */
 export function createStopwatch(milliseconds: number, onEnd: () => void): Stopwatch {
   let left = milliseconds
   let startedAt = 0

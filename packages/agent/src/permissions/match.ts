@@ -21,7 +21,6 @@ export type SeenCall = {
   readonly command: PlainCommand | 'other' | undefined
   /** Files that the command's words may refer to. */
   readonly mentioned: readonly Access[]
-  /** The address of a Fetch call. */
   readonly address: Address | undefined
 }
 

@@ -2,7 +2,6 @@
 // rules; everything else is for a person to decide. Pure.
 import { matchesAny } from '@toolshelf/core/internal'
 
-/** A plain simple command. */
 export type PlainCommand = {
   readonly words: readonly string[]
   /** The words with single spaces; quoted only where they need it. */

@@ -32,7 +32,6 @@ const MAX_LINE_LENGTH = 240
 
 type SkillSummary = { readonly name: string; readonly description: string }
 
-/** Writes the offer of these skills. */
 function offerText(skills: readonly SkillSummary[]): string {
   return reminder(`${OFFER}\n${skillLines(skills)}`)
 }
@@ -67,9 +66,7 @@ function addNames(names: Set<string>, text: string): void {
   for (const [, name] of text.matchAll(/^- ([^\s:]+): /gm)) if (name) names.add(name)
 }
 
-/** A deferred tool or a skill. */
 type ToolOrSkill = {
-  /** Which of the two it is. */
   readonly kind: 'tool' | 'skill'
   /** The name by which the model calls the tool or reads the skill. */
   readonly name: string
@@ -77,7 +74,6 @@ type ToolOrSkill = {
   readonly description: string
 }
 
-/** What a search of tools and skills found. */
 type FoundToolsAndSkills = {
   /** Tools and skills ranked together, best first. */
   readonly found: readonly ToolOrSkill[]
@@ -172,7 +168,6 @@ function together(tools: readonly PoolTool[], own: readonly PoolTool[]): readonl
   return all
 }
 
-/** Options of `createSkills`. */
 export type SkillsOptions = {
   /** URL of a remote skill index. Default: none. */
   readonly indexUrl?: URL | string
@@ -310,7 +305,6 @@ function withRemote(local: readonly Skill[], remote: readonly Skill[], notify: N
 
 /** What the tools need of the conversation's skills. */
 type SkillSource = {
-  /** The skills known now. */
   readonly known: () => readonly Skill[]
   /** Resolves with the remote skills included, once their index has loaded or failed. */
   readonly complete: () => Promise<readonly Skill[]>

@@ -7,7 +7,6 @@ import { createFiles, editTool, moveTool, readTool, removeTool, writeTool } from
 import { bashTool, fetchTool } from './programs.ts'
 import { globTool, grepTool } from './search.ts'
 
-/** Options of `createBuiltInTools`. */
 type BuiltInOptions = {
   /** The folder in which commands run, and to which paths are relative. */
   readonly directory: string

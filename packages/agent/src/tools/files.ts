@@ -84,7 +84,6 @@ export function globExpression(glob: string): string {
 export type Files = {
   readonly directory: string
   readonly resolve: (path: unknown) => string
-  /** The access of a call that names this path. */
   readonly access: (path: unknown, kind: Access['kind'], isEntry?: true) => Promise<Access>
   /** A path for display, relative to the working folder. */
   readonly shown: (path: string) => string
@@ -241,7 +240,6 @@ const MAX_LINES = 2000
 const MAX_LINE_LENGTH = 2000
 const MAX_CHARACTERS = 60_000
 
-/** Creates the tool Read. */
 export function readTool(files: Files): AgentTool {
   return {
     name: 'Read',
@@ -361,7 +359,6 @@ function alike(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   return share === 1 ? 2 : share > 0.5 ? 1 : 0
 }
 
-/** Creates the tool Write. */
 export function writeTool(files: Files): AgentTool {
   return {
     name: 'Write',
@@ -395,7 +392,6 @@ export function writeTool(files: Files): AgentTool {
   }
 }
 
-/** Creates the tool Edit. */
 export function editTool(files: Files): AgentTool {
   return {
     name: 'Edit',
@@ -472,7 +468,6 @@ function notFound(text: string, old: string, name: string): string {
   return `\`old\` is not in ${name}.${hint}`
 }
 
-/** Creates the tool Move. */
 export function moveTool(files: Files): AgentTool {
   return {
     name: 'Move',
@@ -506,7 +501,6 @@ export function moveTool(files: Files): AgentTool {
   }
 }
 
-/** Creates the tool Remove. */
 export function removeTool(files: Files): AgentTool {
   return {
     name: 'Remove',

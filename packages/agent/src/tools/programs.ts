@@ -65,7 +65,6 @@ const GRACE_MS = 2000
 /** Milliseconds to wait for remaining output after the command ends. */
 const LINGER_MS = 250
 
-/** Creates the tool Bash. */
 export function bashTool(directory: string, environment: NodeJS.ProcessEnv): AgentTool {
   return {
     name: 'Bash',
@@ -227,7 +226,6 @@ export function createBatchTool(): AgentTool {
   }
 }
 
-/** Options of `createScriptTool`. */
 type ScriptToolOptions = {
   /** Holds the tools that scripts may call. */
   readonly shelf: Shelf
@@ -302,7 +300,6 @@ const MAX_CHARACTERS = 40_000
 const TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
-/** Creates the tool Fetch. */
 export function fetchTool(get: typeof fetch): AgentTool {
   return {
     name: 'Fetch',

@@ -8,7 +8,6 @@ import { describeMissing, type Files, globMatcher, isBinary, walkFiles } from '.
 
 const MAX_FILES = 200
 
-/** Creates the tool Glob. */
 export function globTool(files: Files): AgentTool {
   return {
     name: 'Glob',
@@ -96,7 +95,6 @@ const MAX_CHARACTERS = 40_000
 const MAX_LINE_LENGTH = 400
 const MAX_FILE_BYTES = 5_000_000
 
-/** Creates the tool Grep. */
 export function grepTool(files: Files): AgentTool {
   return {
     name: 'Grep',

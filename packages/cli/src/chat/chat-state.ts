@@ -6,7 +6,6 @@ import { settle } from './settle.ts'
 import type { Status } from './status.ts'
 import { type TurnState, withAside } from './turn.ts'
 
-/** What the view renders. */
 export type ChatState = {
   /** Items that will not change any more. */
   readonly items: readonly Item[]
@@ -42,7 +41,6 @@ export type ChatStore = {
   readonly joinServers: () => void
 }
 
-/** Creates a store. */
 export function createChatStore(initial: ChatState): ChatStore {
   const listeners = new Set<() => void>()
   let state = initial

@@ -8,7 +8,6 @@ import { inColumns, type OutputLine, withLabel } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
 
-/** A slash command. */
 type Slash = {
   readonly name: string
   readonly about: string
@@ -82,7 +81,6 @@ export function slashHint(text: string): string {
   return found.map(({ name }) => `/${name}`).join('  ')
 }
 
-/** Runs a slash command and returns its output. */
 export async function runSlash(line: string, context: CommandContext): Promise<readonly OutputLine[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))

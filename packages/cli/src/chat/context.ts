@@ -95,7 +95,6 @@ export function contextLines({ parts, window, deferred, results }: ContextReport
   ]
 }
 
-/** Results that are named. */
 const MAX_NAMED = 5
 
 /** The sum of the results on the shelf, and the newest by tool, kind and size. */

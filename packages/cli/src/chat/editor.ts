@@ -50,7 +50,6 @@ function pressOf(part: string): Press {
     : { input: part, key: {} }
 }
 
-/** Applies a key to the line. */
 export function applyKey(line: Line, { input, key }: Press): Line {
   const { text, cursor } = line
   if (input === PASTE_BEGINS || input === PASTE_ENDS) return { ...line, isPasting: input === PASTE_BEGINS }
@@ -76,7 +75,6 @@ export function submitLine({ text, history }: Line): Line {
   return lineAfter(next)
 }
 
-/** Returns an empty line with this history. */
 export function lineAfter(history: readonly string[]): Line {
   return { ...emptyLine, history, at: history.length }
 }

@@ -45,7 +45,6 @@ const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } =
   spent: { color: 'gray', indent: 2 },
 }
 
-/** How items are rendered. */
 type RenderOptions = {
   readonly columns: number
   /** Without styles: Markdown is shown as it was written. */
@@ -62,7 +61,6 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: RenderO
   return lastLines(lines, rows, paper.columns)
 }
 
-/** Renders one item. */
 export function itemLines(item: Item, { columns, isPlain }: RenderOptions): StyledLine[] {
   const { kind, text, fence, isOpen } = item
   const safe = harmless(shortened(kind === 'user' ? `> ${text}` : text, isOpen))

@@ -4,7 +4,6 @@ import type { Item } from './items.ts'
 /** A line of output, with an optional label. */
 export type OutputLine = string | { readonly lead: string; readonly text: string }
 
-/** Makes a chat item of a line. */
 export function itemOf(kind: 'output' | 'notice', line: OutputLine): Item {
   return typeof line === 'string' ? { kind, text: line } : { kind, ...line }
 }

@@ -9,7 +9,6 @@ import { callText, shorten, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
 
-/** A part of a conversation. */
 export type Part = Speech | Call | Aside
 
 /** Text or thinking of the model. */
@@ -32,7 +31,6 @@ export type Call = {
   readonly isOver: boolean
   /** Calls of its sub-agent, its script or its batch. */
   readonly inside: readonly InnerCall[]
-  /** Its change to a file. */
   readonly change?: FileChange
   /** Files outside of the working folder that it read or changed. */
   readonly outside?: readonly string[]
@@ -66,7 +64,6 @@ export function itemsOf(parts: readonly Part[], isVerbose: boolean): Item[] {
   return items
 }
 
-/** Returns whether a part is shown. */
 export function isSeen(part: Part, isVerbose: boolean): boolean {
   if (part.kind === 'said') return part.text.trim() !== ''
   return part.kind === 'thought' ? isVerbose && part.text.trim() !== '' : true
@@ -120,7 +117,6 @@ function callItem(call: Call, isVerbose: boolean): Item {
 /** Lines of a script that a chat shows. */
 const MAX_SCRIPT = 15
 
-/** Titles a script by its source. */
 function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string {
   const source = block.name === SCRIPT_TOOL ? fieldsOf(block.input).script : undefined
   if (typeof source !== 'string') return signed(block, isFailed)

@@ -5,7 +5,6 @@ import { visible } from '../terminal/table.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import { plainText, type StyledLine } from './styled.ts'
 
-/** A question as it is shown. */
 export type Question = {
   readonly name: string
   /** What the call would do: its input, or the change of a file. */
@@ -21,7 +20,6 @@ export type Question = {
 /** What the user can answer: allow once or by a rule, or refuse. */
 export type Answer = 'once' | 'session' | 'project' | 'user' | 'no'
 
-/** The queue of questions. */
 export type Questions = {
   readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
   readonly decide: (answer: Answer) => void

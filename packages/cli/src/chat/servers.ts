@@ -6,7 +6,6 @@ import type { Item } from './items.ts'
 import { type OutputLine, withLabel } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
 
-/** Where the state of the servers is shown. */
 type ServerReporter = {
   /** Their current state in a few words. */
   readonly show: (text: string) => void

@@ -2,7 +2,6 @@
 import { cut, dollars, type Figures } from '@toolshelf/core/internal'
 import { columnsOf } from '../terminal/pen.ts'
 
-/** What the status line shows. */
 export type Status = {
   readonly model: string
   /** Tokens of the last request and its reply; 0 if unknown. */

@@ -6,7 +6,6 @@ import { brokenSpans, EDGE, type Span, type StyledLine } from './styled.ts'
 
 type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }
 
-/** Draws lines. */
 export function StyledLines({ lines, columns }: LinesProps) {
   return (
     <Box flexDirection="column" width={columns}>

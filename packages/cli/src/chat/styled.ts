@@ -15,7 +15,6 @@ export type Looks = {
 /** A piece of text in one style. */
 export type Span = Looks & { readonly text: string }
 
-/** A line of spans. */
 export type StyledLine = {
   readonly spans: readonly Span[]
   /** Prefix of the first row; the rows below it are indented. */

@@ -40,7 +40,6 @@ export function newTurn(): TurnState {
   }
 }
 
-/** Returns the turn after an event of the agent. */
 export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
   switch (event.type) {
     case 'text':
@@ -143,7 +142,6 @@ function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }
   return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 
-/** Adds the notice that the user stopped the turn. */
 function addStoppedNotice(turn: TurnState): TurnState {
   return noticed(turn, 'Stopped. The session continues.')
 }

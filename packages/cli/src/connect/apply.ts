@@ -14,7 +14,6 @@ import {
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
 import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
-/** A file as it was read. */
 export type Snapshot = {
   /** The path with symbolic links resolved. */
   readonly file: string
@@ -22,7 +21,6 @@ export type Snapshot = {
   readonly rights: FileRights
 }
 
-/** A change of one client's file. */
 export type ClientChange = {
   readonly clients: readonly string[]
   readonly before: Snapshot
@@ -84,7 +82,6 @@ export function planApply(
   return { changes, staying }
 }
 
-/** A file with all paths that lead to it. */
 type SharedFile = { readonly snapshot: Snapshot; readonly paths: readonly string[] }
 
 type Leaving = { readonly server: PlannedServer; readonly source: ServerSource }

@@ -7,7 +7,6 @@ import { fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
 import { type FileRights, JsonFile } from '@toolshelf/core/internal/node'
 import type { MovedPart } from '@toolshelf/mcp/internal'
 
-/** One file of a record. */
 export type RecordedFile = {
   readonly file: string
   readonly clients: readonly string[]

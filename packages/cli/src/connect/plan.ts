@@ -32,7 +32,6 @@ export type PlannedServer = {
   readonly state: ImportState
   /** The server that it was renamed for; if it is kept, the one in our file, if the user has narrowed that. */
   readonly other: OtherServer | undefined
-  /** The clients that have this server. */
   readonly clients: readonly string[]
   readonly file: string
   /** Every place that it was found in. */
@@ -50,7 +49,6 @@ export type PlannedServer = {
 export type OtherServer = {
   readonly name: string
   readonly server: ServerConfig | undefined
-  /** It is in our file. */
   readonly isOurs: boolean
 }
 
@@ -119,7 +117,6 @@ export async function planConnect(
   return { servers: nameApart(groupsOf(candidates), ours, names, purpose, machine), problems, setUp }
 }
 
-/** A server of our file. */
 type OurServer = { readonly name: string; readonly server: ServerConfig; readonly settings: EntrySettings }
 
 async function serversOf({ file, text }: PlanTarget, machine: LocalMachine): Promise<readonly OurServer[]> {

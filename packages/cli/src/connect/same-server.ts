@@ -22,7 +22,6 @@ export type EntrySettings = {
   readonly own: { readonly [key: string]: unknown }
 }
 
-/** Returns the settings of an entry. */
 export function settingsOf(entry: ServerEntry, server: ServerConfig): EntrySettings {
   const { name: _name, source: _source, variables: _variables, blocked: _blocked, ...settings } = server
   const { transport: _transport, disabled, allow, deny, connectTimeoutMs, callTimeoutMs, ...own } = settings
@@ -48,7 +47,6 @@ const sorted = (texts: readonly string[]) => [...new Set(texts)].sort()
 const isSet = (value: unknown) =>
   value !== undefined && value !== false && !(isFields(value) && Object.keys(value).length === 0)
 
-/** Returns whether all settings are equal. */
 export function isSame(one: EntrySettings, other: EntrySettings): boolean {
   return isDeepStrictEqual(one.common, other.common) && isDeepStrictEqual(one.own, other.own)
 }

@@ -16,7 +16,6 @@ import {
 } from '@toolshelf/core/internal'
 import { extendsPrefix } from '@toolshelf/messages/oracle'
 
-/** The cost of one turn. */
 export type LedgerTurn = Figures & {
   readonly prompt: string
   readonly loaded: readonly string[]
@@ -46,13 +45,11 @@ export type LedgerTotal = Figures & {
 export type Ledger = {
   /** A user message begins a turn. */
   begin(prompt: string): void
-  /** An event of the agent. */
   follow(event: AgentEvent): void
   readonly turns: readonly LedgerTurn[]
   total(): LedgerTotal
 }
 
-/** Options of `createLedger`. */
 type LedgerOptions = {
   readonly shelf: Shelf
   readonly prices: PriceTable
@@ -66,7 +63,6 @@ type Page = { -readonly [Field in Exclude<keyof LedgerTurn, keyof Figures>]: Led
   readonly meter: AgentMeter
 }
 
-/** Creates an empty ledger. */
 export function createLedger({ shelf, prices, model, isScript }: LedgerOptions): Ledger {
   const pages: Page[] = []
   const cache = createPrefixCache()

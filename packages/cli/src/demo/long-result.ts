@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { createShelf, estimateTokens, type ToolResult } from '@toolshelf/core'
 import type { McpHost } from '@toolshelf/mcp'
 
-/** What one long result costs. */
 export type LongResultFigures = {
   /** Characters of the result. */
   readonly characters: number

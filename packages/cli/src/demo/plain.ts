@@ -7,7 +7,6 @@ import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
 import type { LongResultFigures } from './long-result.ts'
 import type { DemoEvent } from './play.ts'
 
-/** Renders one event as lines. */
 export function plainLines(event: DemoEvent, live: string | undefined): string[] {
   switch (event.type) {
     case 'servers':

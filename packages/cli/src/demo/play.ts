@@ -35,7 +35,6 @@ export type DemoEvent =
 /** Longer than a server may take to connect, so that a slow machine shows the same figures. */
 const SERVERS_WAIT_MS = 90_000
 
-/** Options of `playDemo`. */
 type DemoOptions = {
   readonly configIn: ConfigIn
   /** A real model; the script by default. */

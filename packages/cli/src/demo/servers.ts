@@ -61,7 +61,6 @@ export function packagesBeside(): string[] {
   return [...new Set(folders)].filter((folder) => existsSync(folder)).reverse()
 }
 
-/** Returns the one of `folders` that has all servers. */
 export function folderWithAll(folders: readonly string[]): string | undefined {
   const all = Object.values(demoServers)
   return folders.find((folder) =>
@@ -72,7 +71,6 @@ export function folderWithAll(folders: readonly string[]): string | undefined {
 /** Returns the configuration of servers that write only into `folder`, nothing into the home folder. */
 export type ConfigIn = (folder: string) => object
 
-/** Returns a typical configuration. */
 export function demoConfig(packages: string, folder: string): object {
   const entries = Object.entries(demoServers).map(([name, server]) => [
     name,

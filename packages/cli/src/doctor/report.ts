@@ -34,7 +34,6 @@ import {
 } from '@toolshelf/mcp/internal'
 import { count, counted } from '../terminal/pen.ts'
 
-/** The doctor's report. */
 export type Report = {
   readonly servers: readonly ServerReport[]
   readonly total: Total
@@ -53,7 +52,6 @@ export type Report = {
   readonly arithmetic: string
 }
 
-/** One server of the report. */
 export type ServerReport = {
   readonly name: string
   /** `untrusted`: it came with the folder, the user has not trusted it, and it was not started. */
@@ -98,14 +96,12 @@ export type HeavyTool = {
   readonly share: number
 }
 
-/** Tools that should be always loaded. */
 export type AlwaysLoadAdvice = {
   readonly tools: readonly string[]
   readonly tokens: number
   readonly reason: string
 }
 
-/** A problem of one tool. */
 export type ReportedProblem = {
   readonly tool: string
   readonly kind: ToolProblem['kind'] | NameProblem['kind']
@@ -146,12 +142,10 @@ export type UntrustedServer = {
   readonly does: string
 }
 
-/** Options of `makeReport`. */
 export type ReportOptions = {
   readonly untrusted?: readonly UntrustedServer[]
   /** Size of the context window in tokens; 200,000 by default. */
   readonly window?: number
-  /** Problems of the configuration. */
   readonly configProblems?: readonly ConfigProblem[]
   /** Tools that changed since they were pinned, by server. */
   readonly changed?: ReadonlyMap<string, readonly string[]>
@@ -456,7 +450,6 @@ type NameProblem = {
   readonly message: string
 }
 
-/** A tool name that several servers use. */
 type SharedName = { readonly tool: string; readonly servers: readonly string[] }
 
 const MAX_NAME_LENGTH = 64
@@ -501,14 +494,11 @@ export type Projection = Figures & {
   readonly uncached?: { readonly dollarsWithout: number; readonly dollarsWith: number }
 }
 
-/** Requests of the projected conversation. */
 const REQUESTS = 20
 /** Tokens of conversation in each projected request. */
 const CONVERSATION_TOKENS = 10_000
 
-/** Token counts that a projection starts from. */
 type ProjectionOptions = {
-  /** Tokens of all definitions. */
   readonly definitions: number
   /** Tokens that a request sends instead. */
   readonly withDeferral: number

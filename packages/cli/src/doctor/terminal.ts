@@ -19,13 +19,11 @@ import {
 import { type Finding, findingsOf, type Level } from './findings.ts'
 import type { Projection, Report, ServerReport, Total } from './report.ts'
 
-/** Options of `terminalView`. */
 type TerminalOptions = Look & {
   /** The command to run next, or a note that there is none. */
   readonly next: string
 }
 
-/** Renders the report as text for a terminal. */
 export function terminalView(report: Report, { next, ...look }: TerminalOptions): string {
   const pen = createPen(look)
   const shown = look.isPlain ? inAscii(harmlessData(report)) : harmlessData(report)
@@ -246,7 +244,6 @@ export function progressLine(statuses: readonly ServerStatus[], milliseconds: nu
   return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
 }
 
-/** Renders one server that has finished starting. */
 export function arrivalLine({ name, state, reason, tools, startMilliseconds }: ServerStatus): string {
   if (state !== 'connected')
     return printableLine(reason === undefined ? `${name}: ${state}` : `${name}: ${state}: ${reason}`)

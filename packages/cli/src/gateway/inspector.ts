@@ -6,7 +6,6 @@ import { INSPECTOR_PATH, type InspectorHandler } from '@toolshelf/server/interna
 import type { Audit } from '../audit.ts'
 import { version } from '../version.ts'
 
-/** Options of `openInspector`. */
 export type OpenInspectorOptions = Pick<
   InspectorOptions,
   'source' | 'address' | 'hosts' | 'path' | 'servers' | 'users' | 'usage' | 'trace'

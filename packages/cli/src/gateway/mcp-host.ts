@@ -41,7 +41,6 @@ import { reportServerChanges } from './notices.ts'
 /** The host with everything around it. */
 export type OpenedHost = {
   readonly host: McpHost
-  /** Replaces the configured servers. */
   configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
@@ -53,7 +52,6 @@ export type OpenedHost = {
   closeEvents(): Promise<void>
 }
 
-/** Options of `openHost`. */
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly ranker: RankerName

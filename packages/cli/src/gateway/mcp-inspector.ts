@@ -6,7 +6,6 @@ import type { Audit } from '../audit.ts'
 import { editableFiles } from '../servers/own-servers.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
-/** Options of `openMcpInspector`. */
 export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts' | 'users' | 'usage'> & {
   readonly gateway: Pick<McpGateway, 'viewOf'>
   /** The files of `--config`. */
@@ -18,7 +17,6 @@ export type InspectedParts = Pick<InspectedServers, 'onChange' | 'pins'> & {
   readonly configs: () => readonly ServerConfig[]
 }
 
-/** Opens the inspector. */
 export function openMcpInspector(
   { onChange, pins, configs }: InspectedParts,
   audit: Audit & { readonly feed: EventFeed },

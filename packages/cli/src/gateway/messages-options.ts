@@ -5,7 +5,6 @@ import { type Command, type Input, UsageError, windowIn } from '../command.ts'
 import { pricesIn, pricesOption } from '../prices.ts'
 import { openUpstream } from './upstreams.ts'
 
-/** The options. */
 export const messagesOptions = {
   upstream: {
     type: 'string',
@@ -65,7 +64,6 @@ export async function gatewayOptionsIn(
   } satisfies MessagesGatewayOptions
 }
 
-/** Returns the mode of `--mode`. */
 export function modeIn(input: Input): ModeSetting {
   const text = input.text('mode') ?? 'auto'
   const setting = parseModeSetting(text)

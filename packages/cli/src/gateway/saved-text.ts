@@ -4,7 +4,6 @@ import { addFigures, dollars, type Figures } from '@toolshelf/core/internal'
 import type { RequestRecord } from '../http/messages/server.ts'
 import { count, counted, percent, printableLine } from '../terminal/pen.ts'
 
-/** For a line of the log. */
 export function savedInLog(figures: Figures): string {
   const { tokensSaved, extraRoundTrips } = figures
   const tokens = tokensSaved < 0 ? `cost ~${-tokensSaved} tokens more` : `saved ~${tokensSaved} tokens`

@@ -5,7 +5,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { type LoadedConfig, readConfig, type ServerConfig } from '@toolshelf/mcp'
 import type { ConfigProblem } from '@toolshelf/mcp/internal'
 
-/** Options of `watchConfig`. */
 type ConfigWatchOptions = {
   readonly files: readonly string[]
   /** The configuration as read at the start. */
@@ -77,7 +76,6 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
   }
 }
 
-/** Describes a problem on one line. */
 export function describeProblem({ file, server, message }: ConfigProblem): string {
   return `${file}${server ? `, server "${server}"` : ''}: ${message}`
 }

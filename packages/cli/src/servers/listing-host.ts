@@ -11,7 +11,6 @@ const ONE_ATTEMPT = { firstRetryMs: HOUR_MS, maxRetryMs: HOUR_MS }
 /** Milliseconds for prompts and resources, once the tools are listed. */
 const MAX_LISTING_MS = 5000
 
-/** Options of `createListingHost`. */
 type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'concurrency' | 'pins'>
 
 /** Creates a host that reads nothing from the cache: only what servers list now counts. */

@@ -16,7 +16,6 @@ export const fileOption: { readonly config: Option } = {
   },
 }
 
-/** Returns the file to edit. */
 export function fileIn(input: Input, machine: LocalMachine): string {
   return resolve(machine.folder, input.text('config') ?? ownConfigFile(machine))
 }

@@ -30,7 +30,6 @@ import { type Project, readProject } from '../trust/project.ts'
 export type ServersToStart = {
   readonly config: LoadedConfig
   readonly untrusted: readonly UntrustedServer[]
-  /** The files that were read. */
   readonly files: readonly string[]
 }
 

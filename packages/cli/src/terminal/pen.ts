@@ -38,7 +38,6 @@ export type Look = {
   readonly isColoured?: boolean
 }
 
-/** Creates a pen for a terminal. */
 export function createPen({ width, isPlain, isColoured = !isPlain }: Look): Pen {
   const paint = (code: number): Paint =>
     isColoured ? (text) => (text === '' ? '' : `\u001b[${code}m${text}\u001b[0m`) : (text) => text

@@ -82,7 +82,6 @@ export function ruleItems(rules: readonly PermissionRule[], file: string): Trust
   }))
 }
 
-/** Returns the hash of a file's content. */
 export function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }

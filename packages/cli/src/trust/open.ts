@@ -16,7 +16,6 @@ export const trustOption: Option = {
   about: 'use this folder’s servers, skills and rules in this run without asking',
 }
 
-/** Options of `openProject`. */
 type OpenProjectOptions = ProjectParts & {
   readonly isTrusting: boolean
   readonly terminal: Terminal

@@ -33,7 +33,6 @@ export type Project = {
   readonly notices: readonly string[]
 }
 
-/** Which parts of a folder are read. */
 export type ProjectParts = {
   /** Configuration files to read; by default those that `run`, `chat` and `doctor` use. */
   readonly configs?: readonly string[]

@@ -72,7 +72,6 @@ export function summaryOf(items: readonly TrustItem[]): string {
     .join(', ')
 }
 
-/** Returns the day of a decision. */
 export function dayOf(decided: Decided | undefined): string {
   return decided?.at.slice(0, 10) ?? 'an earlier day'
 }

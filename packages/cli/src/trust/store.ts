@@ -50,7 +50,6 @@ const MAX_BYTES = 4_000_000
 /** Lines kept to mark later changes; beyond it, changed content is shown as new. */
 const MAX_LINES = 20_000
 
-/** Opens the store in a folder. */
 export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
   const open = (name: string) => new JsonFile(join(place, name), { maxBytes: MAX_BYTES })
   const fileOf = (folder: string) => open(fileName(folder))
@@ -100,7 +99,6 @@ export function decidedNow(project: Project, before: Decided | undefined, at: Da
   }
 }
 
-/** Returns what is remembered of an item. */
 export function knownItem({ kind, title, file, text }: TrustItem): KnownItem {
   return { kind, title, file, lines: text.split('\n').map(hashOf) }
 }

@@ -88,7 +88,6 @@ async function readDocument(stored: JsonFile): Promise<Document> {
   }
 }
 
-/** Reads the rules of one group of lists. */
 export function rulesIn(lists: { readonly [key: string]: unknown }, scope: RuleScope): ReadRules {
   const rules: PermissionRule[] = []
   const problems: string[] = []

@@ -5,7 +5,6 @@ import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { CommandError, didYouMean } from '../command.ts'
 
-/** A stored session. */
 export type SessionFile = {
   /** The name that `--resume` accepts. */
   readonly name: string
@@ -87,7 +86,6 @@ export function findSession(requested: string, directory: string): string {
   throw new CommandError(`no such file or session: "${requested}"${near || '.'} ${whereabouts(directory)}`)
 }
 
-/** Returns the options that resume a session. */
 export function resumeOptions(file: string, directory: string): string {
   if (dirname(file) !== sessionsFolder(directory)) return `--resume ${file}`
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`

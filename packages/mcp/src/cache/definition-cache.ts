@@ -52,7 +52,6 @@ export function defaultCacheFolder(environment: NodeJS.ProcessEnv = process.env)
   return join(base, 'toolshelf', 'definitions')
 }
 
-/** Opens the cache in a folder. */
 export function openDefinitionCache(
   folder: string,
   notify: (message: string) => void,

@@ -29,7 +29,6 @@ export type LoadedConfig = {
 export type ConfigText = {
   /** The path, which messages name. */
   readonly file: string
-  /** The content as it was read. */
   readonly text: string
   /** The real path of the folder that the file came with: settings that only the user may decide are ignored in it. */
   readonly folder?: string
@@ -58,7 +57,6 @@ export async function readConfig(
 /** Each server takes memory, and most of them a process. */
 const MAX_SERVERS = 1000
 
-/** The entries of one file. */
 export type FileEntries = {
   readonly file: string
   /** Undefined for the user's own files. */

@@ -39,7 +39,6 @@ function spacesAt(text: string, at: number): number {
   return spaces.exec(text)?.[0].length ?? 0
 }
 
-/** Returns the line ending that a text uses. */
 export function lineEnding(text: string): '\r\n' | '\n' {
   return text.includes('\r\n') ? '\r\n' : '\n'
 }

@@ -3,9 +3,7 @@ import { closestNames, type Fields, isFields } from '@toolshelf/core/internal'
 
 /** A type of value: its name for messages, and a function that returns the value if it matches. */
 export type FieldType<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
-/** Types by key. */
 export type FieldTypes = { readonly [key: string]: FieldType<unknown> }
-/** The values that a table of types reads. */
 export type Values<Table extends FieldTypes> = {
   readonly [key in keyof Table]?: Table[key] extends FieldType<infer Value> ? Value : never
 }
@@ -24,7 +22,6 @@ type ReadOptions = {
   readonly decisive?: readonly string[]
 }
 
-/** Reads the keys of an object by a table of types. */
 export function readKeys<Table extends FieldTypes>(
   kinds: Table,
   fields: Fields,
@@ -56,13 +53,11 @@ export function unknownKey(key: string, known: readonly string[]): string {
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** A string. */
 export const text: FieldType<string> = {
   is: 'a text',
   read: (value) => (typeof value === 'string' ? value : undefined),
 }
 
-/** A boolean. */
 export const flag: FieldType<boolean> = {
   is: 'true or false',
   read: (value) => (typeof value === 'boolean' ? value : undefined),
@@ -98,13 +93,11 @@ export const milliseconds: FieldType<number> = {
   read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, MAX_TIMER_MS) : undefined),
 }
 
-/** An object. */
 export const fieldsKind: FieldType<Fields> = {
   is: 'an object',
   read: (value) => (isFields(value) ? value : undefined),
 }
 
-/** Returns the type of whole numbers from `min` on. */
 export function wholeNumber(min: number): FieldType<number> {
   return {
     is: `a whole number from ${min}`,
@@ -112,7 +105,6 @@ export function wholeNumber(min: number): FieldType<number> {
   }
 }
 
-/** Returns the type of these words. */
 export function oneOf<Word extends string>(...words: readonly Word[]): FieldType<Word> {
   return {
     is: `one of ${words.map((word) => `"${word}"`).join(', ')}`,

@@ -34,7 +34,6 @@ type FoundServers = {
   readonly problems: readonly EntryProblem[]
 }
 
-/** Finds the servers in a parsed file. */
 export function findServers(document: unknown, file: string, machine: LocalMachine): FoundServers {
   if (!isFields(document)) return { entries: [], problems: [{ message: 'it is not a JSON object.' }] }
   const groups = groupsIn(document, file, machine)

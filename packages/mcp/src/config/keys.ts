@@ -13,10 +13,8 @@ import {
   wholeNumber,
 } from './fields.ts'
 
-/** Keys of the file. */
 export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind }
 
-/** Keys of a server. */
 export const serverKeys = {
   type: oneOf('stdio', 'http', 'sse', 'auto'),
   command: text,
@@ -42,10 +40,8 @@ export const serverKeys = {
   credentials: oneOf('user'),
 }
 
-/** Keys of a tool. */
 export const toolKeys = { alwaysLoad: flag, hint: text, resultBudget: wholeNumber(0) }
 
-/** Keys of `gateway`. */
 export const gatewayKeys = {
   mode: oneOf('auto', 'list', 'bridge'),
   onChange: oneOf('report', 'hold'),
@@ -60,7 +56,6 @@ export const gatewayKeys = {
 /** Default timeouts of a server, in milliseconds. */
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
 
-/** Settings of the gateway. */
 export type GatewaySettings = {
   /** How tools are shown: `auto` decides by the client's capabilities. */
   readonly mode: 'auto' | 'list' | 'bridge'

@@ -8,9 +8,7 @@ import type { Environment } from '@toolshelf/core/internal'
 
 /** Everything read from the machine: environment, folders, platform. */
 export type LocalMachine = {
-  /** The user's home folder. */
   readonly home: string
-  /** The current folder. */
   readonly folder: string
   /** Decides where clients keep their files. */
   readonly platform: NodeJS.Platform
@@ -20,7 +18,6 @@ export type LocalMachine = {
   readonly program?: readonly [node: string, script: string]
 }
 
-/** A configuration file of a client. */
 export type ConfigPlace = {
   readonly client: string
   readonly file: string
@@ -145,7 +142,6 @@ export function projectConfigFiles(machine: LocalMachine): readonly string[] {
   return names.map((name) => pathsOf(machine).join(machine.folder, name)).filter((file) => file !== own)
 }
 
-/** Returns the files that exist. */
 export async function existingFiles(files: readonly string[]): Promise<string[]> {
   const exists = await Promise.all(
     files.map((file) =>

@@ -2,7 +2,6 @@
 import { basename, sep } from 'node:path'
 import type { Environment } from '@toolshelf/core/internal'
 
-/** An expanded string. */
 export type Expanded = {
   readonly text: string
   /** Variables that are not set and have no default. */

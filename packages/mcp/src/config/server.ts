@@ -23,7 +23,6 @@ type ReadServer = {
   readonly isOwnEntry?: boolean
 }
 
-/** Returns the problems of an entry as a report shows them. */
 export function configProblems(
   { problems, unset, isOwnEntry }: ReadServer,
   file: string,
@@ -129,7 +128,6 @@ function chooseKind({ type, command, url }: ServerValues): ChosenKind {
 
 type Made<Value> = { readonly value: Value; readonly problems: readonly string[] }
 
-/** Expands the references in a string. */
 type Fill = (text: string) => Expanded
 
 function filling({ project }: ServerEntry, { folder, environment }: LocalMachine): Fill {
@@ -147,7 +145,6 @@ function secretsInherited(inheritEnv: ServerValues['inheritEnv'], environment: E
   )
 }
 
-/** Leaves references as they are. */
 export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [], used: [] })
 
 const usedBy = (kind: TransportKind) =>

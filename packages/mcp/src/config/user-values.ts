@@ -12,7 +12,6 @@ export function userValuesIn(transport: Transport): readonly string[] {
   return [...new Set(texts.flatMap((text) => [...text.matchAll(USER_VALUE)].map(([, name = '']) => name)))]
 }
 
-/** Returns whether a text refers to a value of a user. */
 export function hasUserValue(text: string): boolean {
   return text.search(USER_VALUE) >= 0
 }

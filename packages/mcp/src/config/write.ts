@@ -5,7 +5,6 @@ import { lineEnding } from './edits.ts'
 import { type MemberSpan, parseJson } from './json.ts'
 import { moveServers } from './move.ts'
 
-/** Entries with their names. */
 type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
 /** Returns the names of the servers in a text. Throws an error that says what is wrong with it. */

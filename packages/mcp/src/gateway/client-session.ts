@@ -64,7 +64,6 @@ export type ClientSession = {
   call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
 }
 
-/** Options of `createClientSession`. */
 type ClientSessionOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
@@ -80,7 +79,6 @@ type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
-  /** Called at each search. */
   readonly onSearch: () => void
   /** Stores long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
@@ -103,7 +101,6 @@ type ClientSessionOptions = {
 /** Most names of tools whose definitions the client has seen to remember; beyond this the oldest are forgotten. */
 const MAX_SEEN = 5000
 
-/** Creates the session of a client. */
 export function createClientSession(options: ClientSessionOptions): ClientSession {
   return new GatewayClientSession(options)
 }

@@ -4,7 +4,6 @@ import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
 
-/** The clients that are connected now. */
 export type ConnectedClients = {
   add(client: Server): void
   delete(client: Server): void
@@ -22,7 +21,6 @@ export type ConnectedClients = {
 /** Milliseconds to wait for an answer, which a person may need. */
 const MAX_ANSWER_MS = 600_000
 
-/** Creates an empty set of clients. */
 export function createConnectedClients(): ConnectedClients {
   const connected = new Set<Server>()
   let mayHaveOthers = false

@@ -23,7 +23,6 @@ export type Exchanges = {
   close(): Promise<void>
 }
 
-/** The client that makes a call. */
 export type Caller = {
   /** Shared by all calls of one client. */
   readonly client: object

@@ -8,7 +8,6 @@ import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 /** Options of a call of the client, with the work of the message that it belongs to. */
 export type CountedCall = CallOptions & { readonly work: ClientWork }
 
-/** How a call is made. */
 export type CallWay = {
   /** Whether the client calls the tool as its own list defines it, including its output schema. */
   readonly isListed?: boolean
@@ -34,9 +33,7 @@ export function refuseOwnTool(name: string, caller: string): void {
   if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
 }
 
-/** The progress of many calls as one. */
 type CallProgress = {
-  /** Returns the progress listener for the call with this index. */
   readonly report: (index: number) => (progress: Progress) => void
   readonly end: (index: number) => void
 }

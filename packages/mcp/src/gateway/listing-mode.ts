@@ -7,7 +7,6 @@ import type { ListingMode } from '../greeting/greeting.ts'
 /** Values of `clientInfo.name`. */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
 
-/** Returns the listing mode for a client. */
 export function listingModeFor(
   clientName: string | undefined,
   forced: ListingMode | 'auto',

@@ -1,7 +1,6 @@
 // Tracks the log level that each client wants. Sets servers to the lowest of them.
 import type { McpHost } from '../types.ts'
 
-/** The log levels of all clients. */
 export type LogLevels = {
   /** Adds a client; until it sets a level it gets `info` and above. */
   join(client: object): void

@@ -1,7 +1,6 @@
 // Delays the answer to a search until the client has fetched the new list, because a client builds its next request from
 // the list it has. A client that does not fetch it is not waited for again until it does.
 
-/** Notifies a client of its changed list. */
 export type Relisting = {
   /** Notifies the client that the list has changed, unless it has the current one. */
   notify(): Promise<void>

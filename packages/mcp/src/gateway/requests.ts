@@ -17,7 +17,6 @@ import type { Relisting } from './relisting.ts'
 
 type Request = ServerContext['mcpReq']
 
-/** Options of `answerRequests`. */
 type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
@@ -43,7 +42,6 @@ export function answerRequests(options: RequestOptions): void {
   answerPromptRequests(options, context)
 }
 
-/** What the handlers of one client share. */
 type RequestContext = {
   /** Registers a handler, which handles the messages of one body one after the other, each in the client's turn. */
   readonly handle: Server['setRequestHandler']

@@ -27,13 +27,11 @@ import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './
 
 export { SCRIPT_TOOL }
 
-/** Options of scripts. */
 export type GatewayScripts = {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ScriptLimits>
 }
 
-/** Runs scripts. */
 export type Scripts = ScriptRunner
 
 /** Creates the runner of scripts; returns undefined if they are switched off. */
@@ -74,7 +72,6 @@ export async function runScriptFor(
   }
 }
 
-/** Makes the calls of one script. */
 function callsOf(source: string, options: CountedCall, inner: InnerCalls): CallForScript {
   const progress = progressOf(options.onProgress, undefined)
   const approvals = new Map<string, Promise<string | undefined>>()

@@ -72,17 +72,14 @@ function firstLine(description: unknown): string {
   return cut(line, 120)
 }
 
-/** Returns the text of a result. */
 export function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
   return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
 }
 
-/** Creates a result with a text. */
 export function sayText(text: string): CallOutput {
   return { content: [{ type: 'text', text }] }
 }
 
-/** Creates an error result with a text. */
 export function failWith(text: string): CallOutput {
   return { content: [{ type: 'text', text }], isError: true }
 }

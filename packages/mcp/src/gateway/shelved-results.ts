@@ -23,7 +23,6 @@ export const gatewayReadTool: OwnTool = {
   _meta: ALWAYS_LOAD,
 }
 
-/** Options for long results. */
 export type GatewayResults = ResultOptions & {
   /** Identifies the one client of a gateway on stdio, so that it finds its results again after a restart. */
   readonly owner?: string
@@ -33,23 +32,19 @@ export type GatewayResults = ResultOptions & {
 export type ShelvedResults = {
   /** Returns the result as the client gets it. Errors, and results within the budget, pass unchanged. */
   fit(output: CallOutput, call: ShelvableCall): Promise<CallOutput>
-  /** Answers a call of ReadResult. */
   read(client: ResultClient, input: unknown, work: ClientWork): Promise<CallOutput>
   /** Drops the results of a disconnected client, unless it can return under the same name. */
   leave(client: object): void
 }
 
-/** The client that results belong to. */
 export type ResultClient = {
   /** The same object for all calls of one client. */
   readonly client: object
-  /** The client's own name. */
   readonly clientName: string
   /** The `uid` of the user that the client acts for: results belong to the user, whatever client and replica they use. */
   readonly uid?: string | undefined
 }
 
-/** The call that a result answers. */
 export type ShelvableCall = ResultClient & {
   readonly id: string
   readonly name: string

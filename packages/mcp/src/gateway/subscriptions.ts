@@ -2,10 +2,8 @@
 // reconnects.
 import type { McpHost } from '../types.ts'
 
-/** A resource of a server. */
 export type Resource = { readonly server: string; readonly uri: string }
 
-/** The subscriptions of all clients. */
 export type Subscriptions = {
   add(client: object, resource: Resource): Promise<void>
   remove(client: object, resource: Resource): Promise<void>
@@ -27,7 +25,6 @@ type Subscription = {
   readonly answered: Promise<void>
 }
 
-/** Creates the subscriptions of a gateway. */
 export function createSubscriptions(host: McpHost): Subscriptions {
   const wanted = new Map<string, Subscription>()
   /** Keys of each client's subscriptions. */

@@ -21,10 +21,8 @@ export type TraceOfClient = (
   fallback: CallingClient,
 ) => ConversationListener | undefined
 
-/** The client of a session. */
 export type CallingClient = {
   readonly identity: () => ClientIdentity | undefined
-  /** The user that it acts for. */
   readonly userId?: string | undefined
 }
 
@@ -44,7 +42,6 @@ export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfCl
   }
 }
 
-/** The tools on a client's list. */
 type ListedTools = {
   readonly mode: ListingMode
   readonly partition: ToolPartition
@@ -67,7 +64,6 @@ export function createListReport(): (trace: TraceListener, listed: ListedTools) 
   }
 }
 
-/** Returns the valid `traceparent` of a call's `_meta`. */
 function traceparentOf({ meta }: CallOptions): string | undefined {
   const given = meta?.traceparent
   return traceIdOf(given) === undefined ? undefined : String(given)

@@ -7,7 +7,6 @@ import type { LogLevels } from './log-levels.ts'
 import type { Relisting } from './relisting.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
-/** Options of the notifications. */
 type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost

@@ -29,7 +29,6 @@ export type ClientView = {
   readonly isHidden: (name: string) => boolean
 }
 
-/** Options of `createViews`. */
 type ViewOptions = {
   readonly shelf: Shelf
   readonly host: McpHost

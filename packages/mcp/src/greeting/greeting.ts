@@ -21,7 +21,6 @@ type Greeting = {
   readonly instructions: string
 }
 
-/** Options of the gateway's greeting. */
 export type GreetingOptions = {
   readonly version?: string
   /** Maximum characters of instructions. */
@@ -65,7 +64,6 @@ export function greetingFor(
   }
 }
 
-/** A client's `initialize` request. */
 export type InitializeRequest = {
   readonly jsonrpc: '2.0'
   readonly id: string | number
@@ -280,7 +278,6 @@ Fetch all the tools that a step needs in one search.`,
   }
 }
 
-/** The tool that calls a found tool. */
 export const gatewayCallTool: OwnTool = {
   name: CALL_TOOL,
   title: 'Call a found tool',

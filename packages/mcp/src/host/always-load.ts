@@ -4,7 +4,6 @@
 import { definitionTokens } from '@toolshelf/core/internal'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
-/** Limits for always-loaded tools. */
 export type AlwaysLoadLimits = {
   /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. Default: 10. */
   readonly toolsPerServer: number
@@ -27,7 +26,6 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
   totalCharacters: 3_000_000,
 }
 
-/** A server with the tools that it lists now. */
 type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
 /** The tools of a server that are not always loaded despite their marks. */

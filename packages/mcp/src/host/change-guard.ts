@@ -5,7 +5,6 @@ import type { HostEvent, ListedTool } from '../types.ts'
 /** Remembers what was accepted. */
 export type PinChecker = Pick<Pins, 'judge'>
 
-/** Options of a `ChangeGuard`. */
 type ChangeGuardOptions = {
   /** Without it, no change is noticed. */
   readonly pins: PinChecker | undefined

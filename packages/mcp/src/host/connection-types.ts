@@ -87,7 +87,6 @@ export function emptyView(config: ServerConfig): ConnectionView {
   }
 }
 
-/** Options of `createConnection`. */
 export type ConnectionOptions = {
   readonly config: ServerConfig
   readonly clientInfo: { readonly name: string; readonly version: string }
@@ -104,7 +103,6 @@ export type ConnectionOptions = {
   readonly onTools: () => Promise<void>
   /** `client`: the client whose call it belongs to; undefined outside of calls, and if it is ambiguous. */
   readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
-  /** Called with messages for the operator. */
   readonly notify: (message: string) => void
   /** Called when prompts, resources or resource templates have changed. */
   readonly onList: (list: 'prompts' | 'resources') => void

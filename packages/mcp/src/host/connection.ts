@@ -214,7 +214,6 @@ class ServerConnection implements Connection {
     if (this.#config.lazy) this.#record.report({ state: 'idle' })
   }
 
-  /** Adds each token of a provider to the secrets. */
   #watched(provider: AuthProvider | undefined): AuthProvider | undefined {
     const token = async () => {
       const found = await provider?.token()

@@ -13,7 +13,6 @@ type ReadTools = {
   readonly listed: readonly unknown[]
 }
 
-/** Options of `readListedTools`. */
 type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
   /** Hides secrets in an entry. */

@@ -4,7 +4,6 @@ import type { ServerSession } from '../session/session.ts'
 import { isSilence } from '../session/silence.ts'
 import type { HostTimeouts } from './timers.ts'
 
-/** Options of `watchHealth`. */
 type HealthOptions = {
   readonly session: ServerSession
   readonly times: HostTimeouts

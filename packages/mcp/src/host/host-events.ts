@@ -27,14 +27,12 @@ export function eventOf(
   }
 }
 
-/** Options of `untilNot`. */
 export type WaitOptions = {
   readonly signal: AbortSignal
   /** Milliseconds; no limit if undefined. */
   readonly timeoutMs: number | undefined
 }
 
-/** The listeners of a host. */
 export type Listeners = {
   /** Adds a listener; returns a function that removes it. */
   add(listener: (event: HostEvent) => void): () => void
@@ -47,7 +45,6 @@ export type Listeners = {
   clear(): void
 }
 
-/** Creates an empty set of listeners. */
 export function createListeners(notify: (message: string) => void): Listeners {
   const listeners = new Set<(event: HostEvent) => void>()
   return {

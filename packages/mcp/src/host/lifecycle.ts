@@ -10,11 +10,8 @@ export type ConnectionPhase =
   | { readonly state: 'failed' }
   | { readonly state: 'closed' }
 
-/** What happened to a connection. */
 export type ConnectionTransition =
-  /** An attempt to connect has begun. */
   | { readonly type: 'connect'; readonly opening: Promise<ServerSession> }
-  /** The attempt has produced a session. */
   | { readonly type: 'opened'; readonly session: ServerSession }
   /** The attempt has failed, or the session has ended and must be replaced. */
   | { readonly type: 'failed' }

@@ -12,7 +12,6 @@ import { hiddenText } from './definitions.ts'
 import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 
-/** Options of `MemberLists`. */
 type MemberListsOptions = {
   readonly shelf: Shelf
   readonly pins?: PinChecker

@@ -3,7 +3,6 @@ import { isForModel } from '../protocol/protocol.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
 import type { Connection } from './connection-types.ts'
 
-/** One server of a host. */
 export type Member = {
   readonly config: ServerConfig
   readonly connection: Connection
@@ -47,7 +46,6 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
   }
 }
 
-/** Returns the status of a member. */
 export function describeMember(
   {
     config,
@@ -92,7 +90,6 @@ function toolsForModel(listed: readonly ListedTool[], hidden: ReadonlySet<string
   return tools
 }
 
-/** Returns why a tool cannot be called. */
 export function whyUnavailable({ config, hidden }: Member, tool: string, acceptHint: string): string {
   if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
   return describeHeldBack(`"${tool}" of "${config.name}"`, acceptHint)
@@ -108,7 +105,6 @@ export function alwaysLoadedFirst(a: Member, b: Member): number {
   return Number(hasAlwaysLoadedTools(b)) - Number(hasAlwaysLoadedTools(a))
 }
 
-/** Returns whether a member has tools that are always loaded. */
 export function hasAlwaysLoadedTools({ config: { alwaysLoad, tools } }: Member): boolean {
   return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
 }

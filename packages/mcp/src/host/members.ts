@@ -10,7 +10,6 @@ import { eventOf } from './host-events.ts'
 import { type Member, newMember } from './member.ts'
 import { MemberLists } from './member-lists.ts'
 
-/** Options of `Members`. */
 type MembersOptions = Pick<
   McpHostOptions,
   | 'shelf'
@@ -33,7 +32,6 @@ type MembersOptions = Pick<
     readonly later: (task: () => void) => void
   }
 
-/** The servers of a host. */
 export class Members {
   /** What the servers list, and which of it may be used. */
   readonly lists: MemberLists

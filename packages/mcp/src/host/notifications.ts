@@ -3,7 +3,6 @@
 // Implements H4, H6.
 import type { Fields } from '@toolshelf/core/internal'
 
-/** Options of `createNotifications`. */
 type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
   readonly refreshMs: number
@@ -111,7 +110,6 @@ type PaceOptions = Pick<NotificationOptions, 'later'> &
   Required<Pick<NotificationOptions, 'now'>> & {
     /** Shortest interval in milliseconds between two readings. */
     readonly minGapMs: number
-    /** Reads the list. */
     readonly task: () => void
   }
 

@@ -7,7 +7,6 @@ import { isAllowed } from '../config/rules.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 
-/** Options of `createPublisher`. */
 type PublisherOptions = {
   readonly shelf: Shelf
   readonly limits: AlwaysLoadLimits
@@ -16,7 +15,6 @@ type PublisherOptions = {
   readonly onTools: (server: string) => void
 }
 
-/** Publishes tools to a shelf. */
 export type Publisher = {
   /** Replaces a server's tools on the shelf; resolves when they are there. */
   publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
@@ -33,7 +31,6 @@ type Entry = {
   readonly refusal: AlwaysLoadRefusal
 }
 
-/** Creates the publisher of a shelf. */
 export function createPublisher(
   servers: readonly ServerConfig[],
   { shelf, limits, notify, onTools }: PublisherOptions,

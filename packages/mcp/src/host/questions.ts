@@ -6,7 +6,6 @@ import { type ClientCall, callContext } from '../protocol/protocol.ts'
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { createBucket } from './notifications.ts'
 
-/** The questions of one server. */
 export type ServerQuestions = {
   /** Runs a call; if nobody can answer questions in it, `work` gets no handler. */
   during<Value>(
@@ -30,7 +29,6 @@ export type ServerQuestions = {
   allowed(capabilities: Fields): Fields
 }
 
-/** Options of `createServerQuestions`. */
 type QuestionOptions = {
   readonly config: ServerConfig
   /** Answers `roots/list` outside of calls, and questions in a call that has no handler of its own. */
@@ -46,7 +44,6 @@ const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
   'sampling/createMessage': 'sampling',
 }
 
-/** Most questions that a server may ask in one call. */
 const MAX_PER_CALL = 10
 /** Most questions that a server may ask in a minute. */
 const MAX_PER_MINUTE = 30
@@ -71,7 +68,6 @@ type OpenCall = ClientCall & {
   asked: number
 }
 
-/** Creates the questions of one server. */
 export function createServerQuestions(options: QuestionOptions): ServerQuestions {
   return new Questions(options)
 }

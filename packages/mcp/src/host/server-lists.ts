@@ -18,11 +18,9 @@ const KINDS = Object.keys(SOURCES) as ListKind[]
 
 /** Entries of each kind; undefined while they are not known. */
 export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | undefined } & {
-  /** Whether all of them were listed in this run. */
   readonly hasListed: boolean
 }
 
-/** The lists of one server. */
 export type ServerLists = {
   known(): KnownLists
   /** Returns the lists to store for the next start. */
@@ -36,7 +34,6 @@ export type ServerLists = {
 /** Why to refresh: the server has connected, a client reads the lists, or the server reports a change. */
 export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 
-/** Options of `createServerLists`. */
 export type ServerListsOptions = {
   /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]

@@ -4,7 +4,6 @@ import type { CachedServer, DefinitionCache } from '../cache/definition-cache.ts
 import type { ServerConfig } from '../types.ts'
 import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
 
-/** What one server has listed. */
 type ServerMemory = {
   /** Prompts, resources and templates. */
   readonly lists: ServerLists
@@ -25,14 +24,12 @@ type ServerMemory = {
 /** What an earlier run stored, and how long ago, in milliseconds. */
 export type CacheEntry = CachedServer & { readonly ageMs: number }
 
-/** Options of `createServerMemory`. */
 type ServerMemoryOptions = ServerListsOptions & {
   readonly config: ServerConfig
   readonly cache: DefinitionCache | undefined
   readonly clientCapabilities: () => CachedServer['clientCapabilities']
 }
 
-/** Creates the memory of a server. */
 export function createServerMemory(options: ServerMemoryOptions): ServerMemory {
   const { config, cache, clientCapabilities } = options
   const lists = createServerLists(options)

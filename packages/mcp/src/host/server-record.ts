@@ -16,14 +16,12 @@ const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
 /** Everything known about one server. */
 export type ServerRecord = ReturnType<typeof createServerRecord>
 
-/** Options of `createServerRecord`. */
 type ServerRecordOptions = Pick<ConnectionOptions, 'config' | 'cache' | 'onState' | 'onTools' | 'onList'> & {
   readonly redactor: Redactor
   readonly lifecycle: Lifecycle
   readonly clientCapabilities: () => Fields
 }
 
-/** Creates the record of a server. */
 export function createServerRecord(options: ServerRecordOptions) {
   const { config, cache, redactor, lifecycle, clientCapabilities } = options
   let view = emptyView(config)
@@ -64,7 +62,6 @@ export function createServerRecord(options: ServerRecordOptions) {
     save,
     view: (): ConnectionView => ({ ...view, ...memory.lists.known() }),
     isKnownLegacy: () => isKnownLegacy,
-    /** Changes the view and reports it. */
     report(change: Partial<ConnectionView>): void {
       update(change)
       options.onState()

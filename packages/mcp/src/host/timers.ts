@@ -37,7 +37,6 @@ export const defaultTimeouts: HostTimeouts = {
   drainMs: 60_000,
 }
 
-/** The timers of one connection. */
 type Timers = {
   /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
   start(task: () => unknown, milliseconds: number, name?: string): void
@@ -45,7 +44,6 @@ type Timers = {
   clear(): void
 }
 
-/** Creates an empty set of timers. */
 export function createTimers(): Timers {
   const timers = new Map<unknown, ReturnType<typeof setTimeout>>()
   const cancel = (key: unknown) => {

@@ -118,7 +118,6 @@ function addressBlock<Block>(block: Block, server: string, uri: Addresses['uri']
   return block
 }
 
-/** The tools that pages may call. */
 export type PageTools = {
   /** Returns the tools that only pages may call, for clients that show pages. */
   list(): Fields[]
@@ -133,13 +132,11 @@ export type PageTools = {
   find(name: string, client: object | undefined): PageTool | undefined
 }
 
-/** A tool and its server. */
 type PageTool = { readonly server: string; readonly tool: string }
 
 const MAX_LISTED = 200
 const MAX_PAGE_CHARACTERS = 500_000
 
-/** Creates the page tools of a host. */
 export function createPageTools(host: McpHost, addresses: Addresses): PageTools {
   /** The servers whose pages each client has read. */
   const readBy = new WeakMap<object, Set<string>>()
@@ -445,7 +442,6 @@ type MergedKind = {
 /** An entry of a list, its server, and its name there. */
 type MergedEntry = { readonly server: string; readonly own: string; readonly entry: Fields }
 
-/** The lists of all servers. */
 type MergedLists = {
   /** Returns the entries of one kind from every server, as far as known. */
   collect(kind: MergedKind): Promise<MergedEntry[]>
@@ -453,11 +449,8 @@ type MergedLists = {
   untilListed(): Promise<void>
 }
 
-/** Lists of prompts. */
 const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
-/** Lists of resources. */
 const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
-/** Lists of resource templates. */
 const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable: listableTemplate }
 
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
@@ -477,7 +470,6 @@ const FIRST_WAIT_MS = 3000
 /** Milliseconds for the connected servers if another server used up all the time. */
 const MIN_WAIT_MS = 200
 
-/** Creates the merged lists of a host. */
 function createMergedLists(host: McpHost): MergedLists {
   const known = new WeakMap<readonly unknown[], SizedEntry[]>()
   let firstWait: Promise<void> | undefined
@@ -536,7 +528,6 @@ type ReadResource = {
   readonly result: Fields
 }
 
-/** The resources and prompts of all servers. */
 export type ResourcesAndPrompts = {
   resources(): Promise<Fields[]>
   templates(): Promise<Fields[]>
@@ -553,7 +544,6 @@ const MAX_SHOWN_LENGTH = 500
 /** Most spellings of a URI in an error message. */
 const MAX_FORMS = 5
 
-/** Creates the lists of a gateway. */
 export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
   const lists = createMergedLists(host)
 

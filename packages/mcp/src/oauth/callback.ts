@@ -12,7 +12,6 @@ type Callback = {
   close(): void
 }
 
-/** Options of `listenForCallback`. */
 type CallbackOptions = {
   readonly state: string
   /** The port. Default: any free one. */

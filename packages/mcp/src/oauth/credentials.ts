@@ -38,7 +38,6 @@ function credentialName(server: string, url: string): string {
   return `${safeFileName(server)}-${hash}`
 }
 
-/** Returns the part of a server's name that is safe in a file name. */
 function safeFileName(server: string): string {
   return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
 }
@@ -65,7 +64,6 @@ export function readCredentials(value: unknown): Credentials | undefined {
   return texts.every((text) => typeof text === 'string') ? (found as Credentials) : undefined
 }
 
-/** Options of `openStoredCredentials`. */
 type StoredCredentialOptions = {
   readonly store: StateStore
   readonly server: string
@@ -155,7 +153,6 @@ async function storedAddresses(store: StateStore, server: string): Promise<strin
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
 }
 
-/** Options of `openCredentials`. */
 export type CredentialOptions = {
   readonly folder: string
   /** Stores logins in a store that replicas share, instead of the folder. */

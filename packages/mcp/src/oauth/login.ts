@@ -28,7 +28,6 @@ import { type CredentialFile, openCredentials } from './credentials.ts'
 export type LoginOptions = {
   readonly config: ServerConfig
   readonly folder: string
-  /** Where to store the login instead of the folder. */
   readonly store?: StateStore | undefined
   /** Where to store the login instead of both. */
   readonly file?: CredentialFile | undefined
@@ -48,7 +47,6 @@ export type LoginOptions = {
   readonly signal?: AbortSignal
 }
 
-/** How a login ended. */
 type LoginResult = {
   readonly tools: number
   /** False if the server is open to everyone and has no login. */

@@ -9,7 +9,6 @@ import type { StateStore } from '@toolshelf/core/internal'
 import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
-/** Options of `logout`. */
 type LogoutOptions = {
   readonly folder: string
   /** Where logins are stored instead of the folder. */

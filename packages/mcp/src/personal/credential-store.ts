@@ -3,7 +3,6 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { entriesIn, type StateStore } from '@toolshelf/core/internal'
 import { withLock } from '@toolshelf/core/internal/node'
 
-/** A user's credentials for one server. */
 export type UserCredentials = {
   /** Values for `${user:NAME}`, by name. */
   readonly values: { readonly [name: string]: string }

@@ -31,7 +31,6 @@ export type PersonalHostsOptions = {
   readonly maxUsers?: number
   /** Milliseconds until credentials that could not be read are read again. */
   readonly retryMs?: number
-  /** Called with messages for the operator. */
   readonly notify?: (message: string) => void
 }
 
@@ -42,7 +41,6 @@ export type UserLayer = { readonly id: string; readonly shelf: Shelf; readonly h
 export type PersonalHosts = {
   /** Returns what a user sees; undefined if there are no personal servers that they may see. */
   layerFor(user: User): UserLayer | undefined
-  /** Returns the names of the personal servers. */
   names(): readonly string[]
   /** Replaces the personal servers. */
   configure(servers: readonly ServerConfig[]): void
@@ -136,7 +134,6 @@ type LayerOptions = {
   readonly key: string
   readonly user: User
   readonly servers: readonly ServerConfig[]
-  /** Called when one of its servers has connected. */
   readonly onConnected: () => void
   readonly nextUse: () => number
 }
@@ -273,7 +270,6 @@ type JoinedHost = {
   inFlight(): number
 }
 
-/** Joins the two hosts. */
 function joinHosts(options: JoinedHostOptions): JoinedHost {
   const { shared, own, shelf, isOwn, ready, onUse } = options
   const both = [shared, own]

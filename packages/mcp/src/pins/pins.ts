@@ -66,7 +66,6 @@ export type Pins = {
   list(): Promise<readonly PinnedServer[]>
 }
 
-/** Options of `openPins`. */
 type PinsOptions = {
   /** Where to keep records; undefined keeps them in memory only. */
   readonly folder: string | undefined

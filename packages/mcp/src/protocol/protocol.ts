@@ -106,7 +106,6 @@ export function missingRights(server: string, scope = '', loginHint = nameAuthor
   return `It needs more permissions: ${loginHint(server, isHarmless ? scope : undefined)}`
 }
 
-/** Adds the line of stderr that names the error to a reason. */
 export function withErrorLine(reason: string, stderr: string): string {
   const words = errorLineOf(stderr).slice(0, 300)
   return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason

@@ -27,12 +27,10 @@ const COMMON: ReadonlySet<string> = new Set([
   ...['SSH_AUTH_SOCK', 'DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS'],
 ])
 const PREFIX = /^(?:LC_|XDG_|NPM_CONFIG_)/
-/** npm's variables that hold credentials of a registry. */
 const CREDENTIAL = /^NPM_CONFIG_.*(?:AUTH|PASS|TOKEN|SECRET|USERNAME|KEY)/
 /** Our own variables may hold keys of the gateway and of its store. */
 const OWN = /^TOOLSHELF_/
 
-/** Returns the environment of a server process. */
 export function serverEnvironment(
   { env, inheritEnv = [] }: Pick<StdioConfig, 'env' | 'inheritEnv'>,
   {

@@ -46,7 +46,6 @@ import {
   stdioLimits,
 } from './stdio.ts'
 
-/** An open session. */
 export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: Fields
@@ -67,14 +66,12 @@ export type ServerSession = {
   close(): Promise<void>
 }
 
-/** Options of a call in a session. */
 export type SessionCallOptions = CallOptions & {
   readonly timeoutMs: number
   /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool
 }
 
-/** Options of `openServerSession`. */
 export type ServerSessionOptions = {
   readonly config: ServerConfig
   readonly clientInfo: { readonly name: string; readonly version: string }
@@ -87,7 +84,6 @@ export type ServerSessionOptions = {
   readonly redact: (text: string) => string
   /** Closes the transport when aborted, during connecting or later. */
   readonly signal: AbortSignal
-  /** Called for a notification of the server. */
   readonly onNotification: (method: string, params: Fields) => void
   /** Called for a request of the server: elicitation, sampling, roots. */
   readonly onRequest: (method: string, params: Fields, signal: AbortSignal) => Promise<Fields>
@@ -382,7 +378,6 @@ function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code
 }
 
-/** The timeouts of a session's requests. */
 type Timeouts = {
   /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
   limit<Value>(
@@ -395,7 +390,6 @@ type Timeouts = {
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Creates the timeouts of a session. */
 function createTimeouts(): Timeouts {
   /** Functions that restart each request's timeout. */
   const renewals = new Set<() => void>()
@@ -509,7 +503,6 @@ function noteAnswers(transport: Transport): void {
   }
 }
 
-/** Normalises a result. */
 function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
   const result = withPassableMeta(given)
   const blocks = result.content ?? []
@@ -594,10 +587,8 @@ function wholeResult(result: unknown): Fields {
   return isFields(fields[WHOLE]) ? fields[WHOLE] : fields
 }
 
-/** The entries of a list. */
 export type Listed = {
   readonly entries: readonly unknown[]
-  /** Whether the list was truncated. */
   readonly isCut: boolean
   /** How long the list stays fresh: the shortest time of its pages; undefined if any page gives none. */
   readonly ttlMs: number | undefined

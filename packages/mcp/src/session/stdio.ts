@@ -28,7 +28,6 @@ export type StdioTransport = Transport & {
   readonly stop: (why: string) => void
 }
 
-/** Limits of a server process. */
 export type StdioLimits = {
   /** Bytes of one message from the server, and of messages to it that wait to be read. Default: 32 MB. */
   readonly maxMessageBytes: number
@@ -311,13 +310,11 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve }
 }
 
-/** Reads lines from chunks. */
 type LineReader = {
   /** Returns the lines that a chunk completes. Throws if a line is too long or has too many values. */
   read(chunk: Buffer): MessageLine[]
 }
 
-/** A line of output. */
 type MessageLine = {
   readonly bytes: number
   /** The message; undefined if the line is not one. */

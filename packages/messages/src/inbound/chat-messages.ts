@@ -8,7 +8,6 @@ import { oncePerRun } from './once-per-run.ts'
 import { callInput, mediaSource, startedByUser } from './openai-content.ts'
 import { insideName } from './tool-names.ts'
 
-/** A converted history. */
 type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
 
 /**

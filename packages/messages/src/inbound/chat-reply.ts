@@ -8,7 +8,6 @@ import { toOpenaiError } from './openai-errors.ts'
 import type { ReplyWriter } from './types.ts'
 import { urlCitationsOf } from './url-citations.ts'
 
-/** Options of `createChatWriter`. */
 type ChatReplyOptions = {
   readonly model: string
   readonly isStream: boolean
@@ -38,7 +37,6 @@ type OpenCall = {
   json: string
 }
 
-/** A completion in progress. */
 type Completion = {
   id: string
   model: string
@@ -52,7 +50,6 @@ type Completion = {
   usage: Fields
 }
 
-/** Creates the writer of one reply. */
 export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
   return new ChatWriter(options)
 }

@@ -235,7 +235,6 @@ function unknownFormat(format: unknown): string | undefined {
   return isFields(fieldsOf(schema).schema) ? undefined : 'a json_schema without a schema'
 }
 
-/** The messages and the calls in them. */
 function countOf(messages: readonly Fields[]): number {
   return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
 }

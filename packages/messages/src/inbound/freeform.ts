@@ -44,7 +44,6 @@ const MAX_ESCAPE_LENGTH = 12
 /** JSON of this many characters that has not opened the text field is not a freeform call's. */
 const MAX_OPENING_LENGTH = 100
 
-/** Creates a reader for one call. */
 export function createFreeformReader(): FreeformReader {
   /** JSON that is not read yet, and the number of characters that were read. */
   let rest = ''

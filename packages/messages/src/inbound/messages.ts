@@ -52,7 +52,6 @@ function withoutFlag(event: StreamEvent): StreamEvent {
   return block.refusal === undefined ? event : { ...event, content_block: omitFields(block, 'refusal') }
 }
 
-/** The error of a response as a stream event. */
 function toErrorEvent({ body }: HttpAnswer): StreamEvent {
   try {
     const value: unknown = JSON.parse(body)

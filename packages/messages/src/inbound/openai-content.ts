@@ -13,7 +13,6 @@ export function refuseTooMany(field: 'messages' | 'input', count: number): void 
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
-/** A converted `tool_choice`. */
 export type ToolChoice = {
   /** The request's `tool_choice`, if it needs one. */
   readonly field: Fields

@@ -31,7 +31,6 @@ export function isModelItem(item: Fields): boolean {
   return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
 }
 
-/** Returns whether an item is a call that the client answers. */
 export function isClientCall(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'tool_search_call') return !isServerSearch(item)
@@ -138,7 +137,6 @@ function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fi
   return [{ type: 'tool_search_tool_result', tool_use_id: id, content }]
 }
 
-/** Returns the result of a call. */
 export function resultBlock(item: Fields, id: string, table: ToolTable): Fields {
   const { content, isError = false } = resultOf(item, table)
   return {

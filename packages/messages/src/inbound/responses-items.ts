@@ -16,7 +16,6 @@ import {
 import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
-/** Converted items. */
 type ItemHistory = {
   /** The texts of system and developer messages at the start. */
   readonly system: readonly string[]
@@ -28,7 +27,6 @@ export function typeOf({ type, role }: Fields): string {
   return textOf(type) || (role === undefined ? '' : 'message')
 }
 
-/** Whether an item is a system or developer message. */
 function isSystem(item: Fields): boolean {
   return typeOf(item) === 'message' && (item.role === 'system' || item.role === 'developer')
 }
@@ -39,7 +37,6 @@ export function startOf(items: readonly Fields[]): number {
   return start < 0 ? items.length : start
 }
 
-/** Converts items. */
 export function fromItems(items: readonly Fields[], table: ToolTable): ItemHistory {
   const start = startOf(items)
   const leading = items.slice(0, start).filter(isSystem)

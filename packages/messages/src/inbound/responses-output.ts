@@ -19,7 +19,6 @@ export type ItemWriter = {
 /** An item's place in the output. */
 export type Place = {
   readonly id: string
-  /** Writes an event of this item. */
   readonly emit: (type: string, fields: Fields) => string
   readonly added: (item: Fields) => string
   readonly done: (item: Fields) => string

@@ -28,7 +28,6 @@ import type { ToolTable } from './responses-tools.ts'
 import type { StoredItems } from './stored-items.ts'
 import type { ReplyWriter } from './types.ts'
 
-/** Options of `createResponsesWriter`. */
 type ResponsesReplyOptions = {
   /** The client's request. */
   readonly body: Fields
@@ -38,7 +37,6 @@ type ResponsesReplyOptions = {
   readonly stored?: StoredItems | undefined
 }
 
-/** Creates the writer of one reply. */
 export function createResponsesWriter({ body, model, table, stored }: ResponsesReplyOptions): ReplyWriter {
   const memory = body.store === false ? undefined : stored
   const events = createEvents(body.stream === true)
@@ -126,7 +124,6 @@ type Events = {
   readonly count: () => number
 }
 
-/** Numbers the events of a stream. */
 function createEvents(isStream: boolean): Events {
   let sequence = 0
   return {
@@ -147,7 +144,6 @@ type Output = {
   readonly start: (event: StreamEvent) => string
   readonly grow: (event: StreamEvent) => string
   readonly end: (index: unknown) => string
-  /** Writes a block that is complete. */
   readonly whole: (block: Fields) => string
   /** Ends the blocks that are still open. */
   readonly endAll: () => string
@@ -209,7 +205,6 @@ function isRefusal({ content }: Fields): boolean {
   return listOf(content).some((part) => fieldsOf(part).type === 'refusal')
 }
 
-/** An error in a stream as a response. */
 function answerOf(event: StreamEvent): HttpAnswer {
   const isRequest = fieldsOf(event.error).type === 'invalid_request_error'
   return { status: isRequest ? 400 : 502, headers: {}, body: JSON.stringify(event) }

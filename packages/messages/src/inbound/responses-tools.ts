@@ -13,7 +13,6 @@ import { refuseRequest } from '../errors.ts'
 import { clientToolDefinition } from './responses-definitions.ts'
 import { insideName } from './tool-names.ts'
 
-/** A tool as the client knows it. */
 export type ClientTool = {
   /** `function`, `custom`, `local_shell`, `shell`, `apply_patch` or `tool_search`. */
   readonly type: string
@@ -26,7 +25,6 @@ export type ClientTool = {
 export type ToolTable = {
   /** The definitions in the Messages shape. */
   readonly list: readonly Fields[]
-  /** The client's tools by their names inside the gateway. */
   readonly tools: ReadonlyMap<string, ClientTool>
   /** The client's own definitions by name inside the gateway; a namespace holds its one tool. Includes hosted tools. */
   readonly native: ReadonlyMap<string, Fields>
@@ -36,7 +34,6 @@ export type ToolTable = {
   readonly namespaces: ReadonlyMap<string, string>
   /** Types of tools that only OpenAI can run. */
   readonly hosted: ReadonlySet<string>
-  /** The name of the search tool that the client runs. */
   readonly searchName: string | undefined
   /** The client expects hidden searches of its deferred tools, as OpenRouter's search tool does them. */
   readonly hidesSearches: boolean

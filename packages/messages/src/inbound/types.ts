@@ -6,7 +6,6 @@ import type { StoredItems } from './stored-items.ts'
 /** An API that clients speak to the gateway. */
 export type InboundApi = {
   readonly name: ApiName
-  /** The path of its endpoint. */
   readonly path: string
   /**
    * Converts a request; throws a `RefusedRequest` if it is malformed or asks for something that cannot be done. `stored` has the
@@ -34,7 +33,6 @@ export type InboundRequest = {
   readonly cannotPass?: boolean | undefined
   /** The client defers tools and expects the gateway to search them, but its API cannot express searches. */
   readonly hidesSearches?: boolean | undefined
-  /** Creates the writer for the reply. */
   readonly reply: () => ReplyWriter
 }
 

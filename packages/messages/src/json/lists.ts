@@ -23,7 +23,6 @@ export type Known = {
   readonly whole: readonly object[] | undefined
 }
 
-/** A cache of parsed lists. */
 export type ListCache = {
   /** Looks up the list whose first item starts at `first`. */
   find(owner: string, bytes: Buffer, first: number): Known | undefined
@@ -34,7 +33,6 @@ export type ListCache = {
   readonly size: number
 }
 
-/** Options of `createListCache`. */
 type ListCacheOptions = {
   readonly maxBytes: number
   /** Maximum item size in bytes: a larger item and everything after it in the list is not cached. */
@@ -46,7 +44,6 @@ type ListCacheOptions = {
 /** Maximum cached lists that start with the same item. */
 const MAX_ALIKE = 8
 
-/** Creates an empty cache. */
 export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions): ListCache {
   /** Least recently used first. */
   const entries = new Set<Entry>()

@@ -3,7 +3,6 @@
 
 /** The error with which the API would refuse a request. */
 export type ApiError = {
-  /** The HTTP status. */
   status: number
   /** The JSON body, as the API would send it. */
   body: {
@@ -22,7 +21,6 @@ export type Refusal =
   | string
   | { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
 
-/** Converts a refusal to the API's error. */
 export function toApiError(refusal: Refusal, requestId: string): ApiError {
   const { message, code, isTooLarge = false } = typeof refusal === 'string' ? { message: refusal } : refusal
   const details = code === undefined ? {} : { details: { error_code: code } }

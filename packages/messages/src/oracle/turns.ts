@@ -1,10 +1,8 @@
 // Groups messages into turns as the API does: adjacent messages of one role are one turn.
 import { blocksOf, fieldsOf, isDirective, listOf, type Placed, type TurnRole } from '@toolshelf/core/internal'
 
-/** Adjacent messages of one role. */
 export type Turn = { readonly role: TurnRole; readonly message: number; readonly blocks: readonly Placed[] }
 
-/** Groups messages into turns. */
 export function turnsOf(messages: unknown): Turn[] {
   const turns: { role: TurnRole; message: number; blocks: Placed[] }[] = []
   for (const [message, value] of listOf(messages).entries()) {

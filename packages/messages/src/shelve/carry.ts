@@ -13,7 +13,6 @@ export type SearchPlace = {
   readonly thoughts: number
 }
 
-/** A search hidden from the client. */
 export type HiddenSearch = FoundNames & SearchPlace
 
 const MARK = '__shelf_'
@@ -56,7 +55,6 @@ export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
 const MAX_ID_LENGTH = 100_000
 const MAX_SEARCHES = 50
 
-/** Returns whether an id encodes searches. */
 export function carriesSearches(id: string): boolean {
   return id.includes(MARK) && divided(id).codes.length > 0
 }
@@ -72,7 +70,6 @@ function divided(id: string): { plain: string; codes: readonly string[] } {
 /** Tool names by their short codes. */
 export type CodedNames = ReadonlyMap<string, string>
 
-/** Assigns a code to each name. */
 export function codeNames(names: Iterable<string>): CodedNames {
   return new Map([...names].map((name) => [codeOf(name), name]))
 }

@@ -48,7 +48,6 @@ export type ClientShelf = {
   readonly reachesShare: (model: string, percent: number) => boolean
 }
 
-/** The shelves of all clients. */
 type ClientShelves = {
   /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
   readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>

@@ -4,7 +4,6 @@ import type { Fields } from '../types.ts'
 
 /** A prepared conversation. It is kept in memory as long as its last message object. */
 type Conversation = {
-  /** The shelf it was forked from. */
   readonly tools: Shelf
   readonly model: string
   readonly fork: Shelf
@@ -14,7 +13,6 @@ type Conversation = {
 
 /** A request, as a part of its conversation. */
 export type ConversationInput = {
-  /** The shelf with the client's tools. */
   readonly tools: Shelf
   readonly model: string
   /** The client's messages; those sent before are the same frozen objects again. */

@@ -21,7 +21,6 @@ import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './c
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
-/** Options of `startHidden`. */
 type HiddenOptions = ReplySearchOptions & {
   /** Keeps the searches of a reply whose calls cannot carry them. */
   readonly remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void

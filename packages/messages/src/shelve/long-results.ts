@@ -19,7 +19,6 @@ import {
 } from '@toolshelf/core/internal'
 import { digestOf } from '@toolshelf/core/internal/node'
 
-/** Replaces long results and reads them. */
 export type LongResults = {
   /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
   readonly tool: Fields

@@ -21,7 +21,6 @@ const MAX_REPLIES = 10_000
 
 const NONE: readonly never[] = []
 
-/** Creates an empty memory. */
 export function createSearchMemory(): SearchMemory {
   const known = createRecent<readonly HiddenSearch[]>(MAX_REPLIES)
   let isEmpty = true

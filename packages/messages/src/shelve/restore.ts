@@ -21,7 +21,6 @@ import { withPlainIds } from './traces.ts'
 
 /** What `restore` needs to know. */
 export type RestoreContext = {
-  /** Deferred tool names by their codes. */
   readonly names: CodedNames
   readonly deferred: ReadonlySet<string>
   readonly searchTool: string
@@ -83,7 +82,6 @@ const spoken = oncePerFrozen((message: Fields): Fields => {
   return Object.freeze({ ...message, content: blocks.slice(0, last + 1) })
 })
 
-/** Returns whether a block is thinking. */
 export function isThought({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }

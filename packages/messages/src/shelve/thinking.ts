@@ -4,7 +4,6 @@ import { defaultCapabilities } from '@toolshelf/core'
 import { capabilityOf, fieldsOf, parseBetas } from '@toolshelf/core/internal'
 import { type Headers, type MessagesRequest, THINKING_BINDING } from '../types.ts'
 
-/** Returns whether the request's thinking is bound to its prefix. */
 export function isBound({ model, thinking }: MessagesRequest): boolean {
   const { type } = fieldsOf(thinking)
   const isThinking = type === 'enabled' || type === 'adaptive'
@@ -17,7 +16,6 @@ export function withDroppedThinking(request: MessagesRequest): MessagesRequest {
   return { ...request, thinking: { block_binding: binding, ...fieldsOf(request.thinking) } }
 }
 
-/** Adds the beta that the option needs. */
 export function withBindingBeta(headers: Headers): Headers {
   const betas = new Set([...parseBetas(headers['anthropic-beta']), THINKING_BINDING])
   return { ...headers, 'anthropic-beta': [...betas].join(',') }

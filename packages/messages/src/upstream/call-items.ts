@@ -7,11 +7,8 @@ import { jsonOf } from './openai.ts'
 export type CallItems = {
   /** The `type` of a call's item; its output has the same with `_output`. */
   readonly type: string
-  /** The prefix of an item's id. */
   readonly idPrefix: string
-  /** The call's input as JSON. */
   readonly toInput: (item: Fields) => Fields
-  /** The fields of a call's item for an input. */
   readonly fromInput: (input: Fields) => Fields
   /** The content of a result; an item can have its output as text or as a list of parts. */
   readonly toResult: (item: Fields) => { readonly content: unknown; readonly isError?: boolean }
@@ -96,7 +93,6 @@ export function callItemsIn(itemType: string): CallItems | undefined {
   return BY_ITEM.get(itemType.replace(/_output$/, ''))
 }
 
-/** Returns the type of tool that an item calls. */
 export function toolTypeOf(items: CallItems): string {
   return [...BY_TOOL].find(([, one]) => one === items)?.[0] ?? ''
 }

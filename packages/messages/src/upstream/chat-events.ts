@@ -11,7 +11,6 @@ import { errorTextOf, namesOf } from './openai.ts'
 import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
-/** Converts the chunks of one reply. */
 export type ChatReply = {
   /** Returns the events for a chunk; a complete, unstreamed completion counts as one chunk. */
   add(chunk: unknown): Generator<StreamEvent>
@@ -40,7 +39,6 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
-/** Creates the converter of one reply. */
 export function createReply(
   request: MessagesRequest,
   dialect: Dialect,
@@ -249,7 +247,6 @@ function contentText(content: unknown): string {
     .join('')
 }
 
-/** A call or a fragment of one. */
 type Piece = {
   readonly index: unknown
   readonly id: string

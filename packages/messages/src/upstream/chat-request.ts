@@ -9,7 +9,6 @@ import { allowedTools, type Names, namesOf } from './openai.ts'
 import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
 
-/** Converts a request. */
 export function toChatRequest(
   request: MessagesRequest,
   dialect: Dialect,

@@ -32,7 +32,6 @@ import {
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { thoughtsOf } from './thoughts.ts'
 
-/** Options of `createChatUpstream`. */
 export type ChatOptions = {
   /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly url: URL

@@ -98,7 +98,6 @@ export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnsw
   return readWhole(await openRequest(url, outgoing))
 }
 
-/** Reads a whole response. */
 export async function readWhole(
   incoming: IncomingMessage,
   maxBytes = MAX_ANSWER_LENGTH,
@@ -140,7 +139,6 @@ export function brokenOff(error: unknown): UpstreamError {
   })
 }
 
-/** Hop-by-hop headers. */
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade'],

@@ -42,12 +42,10 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
   }
 }
 
-/** Masks secrets in a text. */
 export function maskText(text: string, secrets: readonly string[]): string {
   return replaceLiterals(text, secrets, maskOf)
 }
 
-/** Masks secrets in headers. */
 export function maskHeaders(headers: Headers, secrets: readonly string[]): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskText(value, secrets)]))
 }

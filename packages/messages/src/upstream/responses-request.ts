@@ -45,7 +45,6 @@ type Translated = {
   readonly searchName: string | undefined
 }
 
-/** Converts a request. */
 export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,
@@ -186,7 +185,6 @@ function choiceOf({ type, name }: Fields, request: MessagesRequest, { names, nat
   return type === 'none' ? 'none' : undefined
 }
 
-/** The kind of a call that has items of its own. */
 type OwnItems = CallItems | 'search'
 
 function inputOf(steps: readonly WalkStep[], spelling: Spelling, thoughts: Thoughts): Fields[] {
@@ -282,7 +280,6 @@ function resultOf(block: Fields, names: Names, calls: ReadonlyMap<string, OwnIte
   }
 }
 
-/** The output of a call that has items of its own. */
 function ownResultOf(block: Fields, items: CallItems, names: Names): Fields {
   const parts = blocksOf(block.content).flatMap((inner) => partsOf(inner) ?? [])
   const isText = parts.every(({ type }) => type === 'input_text')

@@ -24,7 +24,6 @@ import { readEvents } from './sse.ts'
 import { stoppedAt } from './stop-sequences.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
-/** Options of `createResponsesUpstream`. */
 type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
 /**

@@ -3,7 +3,6 @@ import { closestNames, type Fields, isFields, quote, toJson } from '@toolshelf/c
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
-/** A script for the offline model. */
 export type ModelScript = {
   /** Ids that `GET /v1/models` lists. */
   readonly models: readonly string[]
@@ -22,7 +21,6 @@ export type ModelScript = {
 /** A rule: the steps that answer a matching message. */
 export type Rule = { readonly when?: RegExp; readonly steps: readonly ScriptStep[] }
 
-/** One step of a rule. */
 export type ScriptStep =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'think'; readonly text: string }
@@ -33,7 +31,6 @@ export type ScriptStep =
   /** The reply that contains this step breaks off in the middle. */
   | { readonly kind: 'cut' }
 
-/** A call or a search. */
 export type Act =
   | {
       readonly kind: 'call'

@@ -6,12 +6,10 @@ const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Returns the current value of a template. */
 export type ResolveTemplate = (template: string) => string
 
-/** Returns the names of the templates in a text. */
 export function templatesIn(text: string): string[] {
   return [...text.matchAll(TEMPLATE)].map(([, name]) => name ?? '')
 }
 
-/** Replaces the templates in a text. */
 export function fill(text: string, meaning: ResolveTemplate): string {
   return text.replace(TEMPLATE, (_, name: string) => meaning(name))
 }

@@ -47,7 +47,6 @@ type ScriptTurn = {
   readonly rounds: readonly CallRound[]
 }
 
-/** Calls made in parallel. */
 export type CallRound = readonly MadeCall[]
 
 /** A call in the conversation, with its result. */
@@ -55,12 +54,10 @@ export type MadeCall = {
   /** The called name and, for CallTool, the name of the wrapped tool. */
   readonly names: readonly string[]
   readonly isSearch: boolean
-  /** Whether the search is the client's own. */
   readonly isClientSearch: boolean
   readonly result: string
 }
 
-/** Reads the newest turn. */
 export function turnOf({ messages }: MessagesRequest): ScriptTurn {
   const start = messages.findLastIndex((message) => userText(message) !== '')
   const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))

@@ -33,7 +33,6 @@ import { replyTo, type ScriptReply } from './script-model.ts'
 import { withFittedSettings } from './settings.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
-/** Options of `createScriptUpstream`. */
 export type ScriptUpstreamOptions = {
   readonly script: ModelScript
   readonly name?: string

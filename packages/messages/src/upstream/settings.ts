@@ -16,7 +16,6 @@ type FittedSettings = {
   readonly thinks: boolean | undefined
 }
 
-/** Fits a request's settings to a model. */
 export function fitSettings(request: MessagesRequest, dialect: Dialect): FittedSettings {
   const { efforts, noEffort, temperature: when, takesBothSamplings } = dialect
   const isOff = fieldsOf(request.thinking).type === 'disabled'

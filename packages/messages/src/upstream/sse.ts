@@ -3,7 +3,6 @@ import { createScheduler } from '@toolshelf/core/internal/node'
 import { stringifyExact } from '../json/exact.ts'
 import { MAX_ANSWER_LENGTH, UpstreamError } from './http.ts'
 
-/** One event of a stream. */
 export type ServerSentEvent = { readonly event: string; readonly data: string }
 
 /** All streams share it: chunks that arrive together are handled in turns, with new requests in between. */

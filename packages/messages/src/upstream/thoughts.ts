@@ -23,7 +23,6 @@ export type Thoughts = {
 
 const MARK = 'toolshelf'
 
-/** Creates the codec for a model of an upstream. */
 export function thoughtsOf(upstream: string, model: string): Thoughts {
   const start = `${MARK}.${hash(`${upstream}\n${model}`)}.`
   return {

@@ -483,7 +483,6 @@ export function removedText(names: readonly string[]): string {
 /** Result of a search that found nothing. */
 const NO_MATCH = 'No tool matches. Try other words.'
 
-/** Describes a failed search. */
 export function failedText(code: string, message: string): string {
   return `The search failed (${code})${message === '' ? '' : `: ${message}`}`
 }
@@ -522,7 +521,6 @@ function isRemark({ type, text }: Fields): boolean {
   return type === 'text' && isOurText(textOf(text)) && !isAnnouncement(textOf(text))
 }
 
-/** The definition of CallTool. */
 export const callToolDefinition: Fields = {
   name: CALL_TOOL,
   description:
@@ -530,7 +528,6 @@ export const callToolDefinition: Fields = {
   input_schema: callToolInput(),
 }
 
-/** Rewrites a call as a call of CallTool. */
 export function throughCallTool(block: Fields): Fields {
   return { ...block, name: CALL_TOOL, input: { name: block.name, arguments: block.input ?? {} } }
 }

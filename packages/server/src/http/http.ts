@@ -37,7 +37,6 @@ export async function listen(server: Server, port: number, address: string): Pro
   return `${server instanceof SecureServer ? 'https' : 'http'}://${shown}:${bound.port}`
 }
 
-/** Closes the server and all its connections. */
 export async function close(server: Server): Promise<void> {
   server.closeAllConnections()
   await new Promise<void>((resolve) => server.close(() => resolve()))

@@ -2,7 +2,6 @@
 // together.
 import { whyTooComplex } from '@toolshelf/core/internal/node'
 
-/** Limits of request bodies. */
 type BodyLimits = {
   /** Bytes of one body. */
   readonly maxBytes: number

@@ -27,7 +27,6 @@ export function createHttpServer(
 export type TlsFiles = {
   /** The certificate, followed by those of intermediate authorities. */
   readonly cert: string
-  /** The private key of the certificate. */
   readonly key: string
   /** Authorities of client certificates; if set, clients need a certificate. */
   readonly ca?: string | undefined
@@ -135,7 +134,6 @@ function isSame(one: SecureContextOptions, other: SecureContextOptions): boolean
   return one.cert === other.cert && one.key === other.key && one.ca === other.ca
 }
 
-/** One condition of readiness. */
 export type ReadinessCheck = {
   /** The public reason if the check fails, such as `store unreachable`. */
   readonly reason: string
@@ -166,7 +164,6 @@ type ReadinessOptions = {
   readonly reuseMs?: number
 }
 
-/** Creates the readiness of a gateway from its checks. */
 export function createReadiness({ checks, timeoutMs = 2000, reuseMs = 1000 }: ReadinessOptions): Readiness {
   let isDraining = false
   let last: { readonly at: number; readonly reasons: Promise<readonly string[]> } | undefined
@@ -204,7 +201,6 @@ function reportOf(reasons: readonly string[]): ReadinessReport {
     : { httpStatus: 503, body: { status: 'not ready', reasons } }
 }
 
-/** Options of `createStoreCheck`. */
 type StoreCheckOptions = {
   /**
    * Milliseconds without an answer after which the gateway is not ready. It tolerates shorter outages, because much works
@@ -236,7 +232,6 @@ export function createStoreCheck(
   }
 }
 
-/** The functions to call on a reload. */
 type Reloads = {
   /** Calls the function at every reload until the returned function is called. */
   onReload(reload: () => unknown): () => void

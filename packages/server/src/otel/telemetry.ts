@@ -42,7 +42,6 @@ import {
 } from '@toolshelf/core/internal'
 import { agentFor } from '@toolshelf/core/internal/node'
 
-/** Options of `openTelemetry`. */
 export type TelemetryOptions = {
   /** Toolshelf's version. */
   readonly version: string
@@ -169,7 +168,6 @@ function rootSampler(kind: string | undefined, share: number): Sampler {
   return kind === 'traceidratio' ? new TraceIdRatioBasedSampler(share) : new AlwaysOnSampler()
 }
 
-/** The event of a finished tool call. */
 type ResultEvent = Extract<Trace, { type: 'result' }>
 /** The event of a finished model response. */
 type SampledEvent = Extract<Trace, { type: 'sampled' }>
@@ -241,7 +239,6 @@ function instruments(meter: Meter) {
   }
 }
 
-/** Returns a reader of records that measures them. */
 function createMetricsReader(meter: Meter, redact: (text: string) => string): (record: TraceRecord) => void {
   const measured = instruments(meter)
   const kinds = new Map<string, ConversationKind>()
@@ -320,7 +317,6 @@ type Conversation = {
 }
 
 type SpanInput = {
-  /** The operation's name. */
   readonly operation: string
   /** The tool, model or route; the span's name ends with it. */
   readonly subject: string
@@ -333,7 +329,6 @@ type SpanInput = {
   readonly parentSpan?: string | undefined
 }
 
-/** Returns a reader of records that creates spans with the tracer. */
 function createSpansReader(tracer: Tracer, options: SpansOptions): (record: TraceRecord) => void {
   const { ids, redact, hasContent, isSampled } = options
   const known = new Map<string, Conversation>()
@@ -552,7 +547,6 @@ function newSpanId(): string {
   return randomBytes(8).toString('hex')
 }
 
-/** Returns the trace id and the span id of a valid `traceparent`. */
 function parentIn(traceparent: string | undefined): readonly [string?, string?] {
   const [, traceId, spanId] = traceparent?.split('-') ?? []
   return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]

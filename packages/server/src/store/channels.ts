@@ -16,7 +16,6 @@ type Channel = {
   turn: Promise<void>
 }
 
-/** Creates the channels of a store. */
 export function createChannels({ join, leave }: ChannelSource) {
   const channels = new Map<string, Channel>()
   const gapListeners = new Set<() => void>()

@@ -3,7 +3,6 @@
 import { StoreError } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
 
-/** Options of `createLink`. */
 type LinkOptions<Connection> = StoreCallOptions & {
   /**
    * Connects. Must destroy the connection when the signal aborts, even while it is being opened, and call `onLost` when it
@@ -152,7 +151,6 @@ function closedError(label: string): StoreError {
   return new StoreError(`${label}: the store is closed`)
 }
 
-/** Options of calls to a server. */
 type StoreCallOptions = {
   /** The server's name in errors, such as `Redis at 127.0.0.1:6379`, without secrets. */
   readonly label: string

@@ -3,7 +3,6 @@ import type { StateStore, StoredEntry, StoredValue } from '@toolshelf/core/inter
 import { createChannels } from './channels.ts'
 import { addTo, DEFAULT_LISTED, withChecks } from './limits.ts'
 
-/** Options of `createMemoryStore`. */
 type MemoryStoreOptions = {
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number

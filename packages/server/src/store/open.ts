@@ -2,7 +2,6 @@
 import { type StateStore, StoreError } from '@toolshelf/core/internal'
 import { createMemoryStore } from './memory.ts'
 
-/** Options of `openStateStore`. */
 type StateStoreOptions = {
   /** Milliseconds after which a call to an unreachable store fails; default: 2,000. */
   readonly timeoutMs?: number

@@ -7,7 +7,6 @@ import { createChannels } from './channels.ts'
 import { createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
 import { checkRegularly, createLink, type Link } from './link.ts'
 
-/** Options of `createRedisStore`. */
 type RedisStoreOptions = {
   /** `redis://` or `rediss://` with user, password, host, port and database. */
   readonly url: string

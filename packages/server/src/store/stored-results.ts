@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResultStore } from '@toolshelf/core'
 import { type StateStore, StoreError } from '@toolshelf/core/internal'
 
-/** Options of `createStoredResults`. */
 type StoredResultOptions = {
   readonly store: StateStore
   /** Maximum bytes of all results; a result beyond it is refused and therefore sent whole. Default: 1 GB. */

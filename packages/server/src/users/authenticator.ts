@@ -12,7 +12,6 @@ import {
 import { createChangeListeners, type UserDirectory } from './directory.ts'
 import { hasExpired, isKeyOf, type KeyRecord, keyHash, keyIdOf, UsersError } from './records.ts'
 
-/** Options of `createKeyAuthenticator`. */
 type KeyAuthenticatorOptions = {
   readonly directory: UserDirectory
   /** Called with problems of the directory. */
@@ -216,7 +215,6 @@ export function failed(error: unknown, notify: (message: string) => void): Acces
   return { status: 503, message, retryAfter: 5 }
 }
 
-/** An authenticator that can be replaced. */
 type ReplaceableAuthenticator = Authenticator & {
   /** Uses another authenticator from now on, also for connected users. Does not close the former one. */
   replace(next: Authenticator): void

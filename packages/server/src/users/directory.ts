@@ -86,7 +86,6 @@ type RecordPlace = Pick<
   change(part: RecordPart, name: string, next: (before: unknown) => unknown): Promise<boolean>
 }
 
-/** Creates the directory of a place. */
 function createDirectory(place: RecordPlace): UserDirectory {
   const profiles = new Map<string, { readonly json: string; readonly profile: Profile }>()
   const find = async <Value>(
@@ -170,7 +169,6 @@ export function createChangeListeners() {
   }
 }
 
-/** Options of `openUserFile`. */
 type UserFileOptions = {
   /** Called with the problem of a file that cannot be used; the last good content stays in use. */
   readonly notify?: (message: string) => void
@@ -433,7 +431,6 @@ const USE_GAP_MS = 3_600_000
 /** Keys whose last recorded use is remembered; beyond this number the oldest are forgotten, and recorded again. */
 const MAX_NOTED = 10_000
 
-/** Options of `openUserStore`. */
 type UserStoreOptions = {
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number

@@ -13,7 +13,6 @@ import {
   type UsageLimits,
 } from '@toolshelf/core/internal'
 
-/** A user as stored. */
 export type UserRecord = {
   readonly profile: string
   /** What is kept for the user belongs to this id, which is random and new for a user who is created again. */
@@ -83,7 +82,6 @@ export function readUserRecords(value: unknown): UserRecords {
   return { profiles, users, keys, ...(top.oauth === undefined ? {} : { oauth: top.oauth }) }
 }
 
-/** Reads one profile. */
 export function readProfile(name: string, value: unknown): Profile {
   const place = `profiles.${name}`
   checkId(place, name)
@@ -115,7 +113,6 @@ export function readProfile(name: string, value: unknown): Profile {
   return profile
 }
 
-/** Reads one user. */
 export function readUser(id: string, value: unknown): UserRecord {
   const place = `users.${id}`
   checkId(place, id)
@@ -227,7 +224,6 @@ function refuseDuplicates(users: ReadonlyMap<string, UserRecord>): void {
   }
 }
 
-/** Reads one key. */
 export function readKey(id: string, value: unknown): KeyRecord {
   const place = `keys.${id}`
   const { user, uid, hash, created, expires, label } = objectAt(place, value, [
@@ -346,9 +342,7 @@ function wrong(place: string, value: unknown, expected: string): UsersError {
   return new UsersError(`${place} ${found}; expected ${expected}`)
 }
 
-/** What is stored of a key. */
 export type KeyRecord = {
-  /** The id of the user it belongs to. */
   readonly user: string
   /** The `uid` of that user: a later user of the same id has other keys. A directory fills it in. */
   readonly uid?: string
@@ -358,7 +352,6 @@ export type KeyRecord = {
   readonly created: string
   /** When it expires, in ISO 8601; never if omitted. */
   readonly expires?: string
-  /** What it is for. */
   readonly label?: string
 }
 
@@ -369,7 +362,6 @@ const FORM = /^tsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 const ID_BYTES = 8
 const SECRET_BYTES = 32
 
-/** Creates a key for a user. */
 export function createKey(
   user: string,
   {
@@ -414,7 +406,6 @@ export function isKeyOf(record: KeyRecord | undefined, tokenHash: string): boole
   return isSame && record !== undefined
 }
 
-/** Returns whether a key has expired. */
 export function hasExpired({ expires }: Pick<KeyRecord, 'expires'>, now: number): boolean {
   return expires !== undefined && Date.parse(expires) <= now
 }

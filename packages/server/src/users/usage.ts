@@ -10,7 +10,6 @@ import {
   type User,
 } from '@toolshelf/core/internal'
 
-/** Options of `createUsageMeter`. */
 type UsageMeterOptions = {
   readonly store: StateStore
   /** Called when the store does not answer. */

@@ -17,7 +17,6 @@ import type { Project } from '../../trust/project.ts'
 import { type ConnectPlace, type ConnectPlan, isReportable, planConnect } from '../plan.ts'
 import { differencesIn } from './differences.ts'
 
-/** The target file as it is now. */
 export type ConnectTarget = {
   readonly file: string
   /** Undefined if there is no such file yet. */
@@ -89,7 +88,6 @@ export async function makePlan(
   return { ...plan, problems: plan.problems.filter(isReportable) }
 }
 
-/** A file that was looked for. */
 type LookedAt = ConfigPlace & { readonly isThere: boolean }
 
 /** Returns the files of all clients that `connect` looks for. */

@@ -2,7 +2,6 @@
 import { type Authenticator, hasSameRights, type User } from '@toolshelf/core/internal'
 import type { Sessions } from './sessions.ts'
 
-/** Watches the access of users. */
 export type AccessWatch = {
   /** Registers a response of the user; the signal aborts when they may no longer use the gateway. */
   track(user: User | undefined): { readonly signal?: AbortSignal; readonly over: () => void }

@@ -9,7 +9,6 @@ import { type AccessRefusal, type Authenticator, isRefusal, type User } from '@t
 import { isSecret } from '@toolshelf/core/internal/node'
 import { createHostAccess } from '@toolshelf/server/internal'
 
-/** Options of `createGuard`. */
 type GuardOptions = {
   /** The host that the gateway listens on. */
   readonly address: string
@@ -31,7 +30,6 @@ export type Guard = {
   admit(request: Request): Promise<AdmittedClient | Response>
 }
 
-/** Creates the guard of a gateway. */
 export function createGuard({ address, key, users, hosts }: GuardOptions): Guard {
   const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]

@@ -13,12 +13,10 @@ import type { NoSession, Session, SessionClient, Sessions } from './sessions.ts'
 import type { Stateless } from './stateless.ts'
 import type { Traffic } from './traffic.ts'
 
-/** The path of the gateway. */
 export const PATH = '/mcp'
 /** Most messages in one body. The SDK has the same limit, but counts only after processing each message. */
 const MAX_BATCH = 100
 
-/** Options of `createRequestHandler`. */
 type RequestHandlerOptions = {
   readonly guard: Guard
   readonly bodies: Bodies
@@ -27,7 +25,6 @@ type RequestHandlerOptions = {
   readonly stateless: Stateless
   /** Ends the responses of users whose key is revoked meanwhile. */
   readonly access: AccessWatch
-  /** Returns the owner of a user's work. */
   readonly workOf: (user: User) => ClientWork
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined

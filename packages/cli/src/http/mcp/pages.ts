@@ -2,7 +2,6 @@
 import type { McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
 
-/** The path of the metrics. */
 export const METRICS_PATH = '/metrics'
 
 /** The pages besides the gateway itself. */
@@ -15,7 +14,6 @@ export type HttpPages = {
   metrics(): Promise<Response>
 }
 
-/** Options of `createHttpPages`. */
 type HttpPagesOptions = {
   readonly readiness: Readiness
   readonly metrics: McpMetrics
@@ -25,7 +23,6 @@ type HttpPagesOptions = {
   readonly sessions: () => number
 }
 
-/** Creates the pages of a gateway. */
 export function createHttpPages(options: HttpPagesOptions): HttpPages {
   const { readiness, metrics, processMetrics, hasOpenMetrics, sessions } = options
 

@@ -13,7 +13,6 @@ export type Session = {
   readonly address: string
   /** The user who opened it; nobody else may use it. */
   readonly user: User | undefined
-  /** Number of open requests and streams. */
   open: number
   /** Number of requests so far; a session that has only been initialized may have been abandoned. */
   requests: number
@@ -22,7 +21,6 @@ export type Session = {
 
 /** The sender of a request. */
 export type SessionClient = {
-  /** Network address. */
   readonly address: string
   /** Undefined if the gateway has no users. */
   readonly user?: User | undefined
@@ -31,20 +29,17 @@ export type SessionClient = {
 /** Why a request gets no session. `ended`: there is none; `full`: the limit is reached. */
 export type NoSession = 'ended' | 'full'
 
-/** Options of `createSessions`. */
 type SessionsOptions = {
   readonly maxSessions: number
   /** Milliseconds after which a session without requests ends. */
   readonly idleMs: number
 }
 
-/** The sessions of a gateway. */
 export type Sessions = {
   readonly size: () => number
   all(): readonly Session[]
   /** Returns a session, whosever it is. */
   get(id: string | null): Session | undefined
-  /** Returns the client's session. */
   find(id: string, client: SessionClient): Promise<Session | NoSession>
   /** Opens a session for a client's first request, which is `initialize`. */
   begin(client: SessionClient): Promise<Session | NoSession>
@@ -58,7 +53,6 @@ export type Sessions = {
  */
 const SHARE_OF_ADDRESS = 0.5
 
-/** Creates the sessions of a gateway. */
 export function createSessions(gateway: McpGateway, options: SessionsOptions): Sessions {
   return new HttpSessions(gateway, options)
 }

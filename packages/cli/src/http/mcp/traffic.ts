@@ -4,7 +4,6 @@ import { type Fields, fieldsOf } from '@toolshelf/core/internal'
 import { GATEWAY, type McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import { refusal } from './guard.ts'
 
-/** The requests in progress. */
 export type Traffic = {
   /** Runs a request for `/mcp`, or refuses it while the gateway drains. `body` is undefined if the method has none. */
   run(request: Request, body: unknown, respond: () => Promise<Response>): Promise<Response>
@@ -21,7 +20,6 @@ type Kind = { readonly endpoint: string; readonly isStream: boolean; readonly is
 /** Seconds after which a client of a draining gateway may retry; by then a load balancer sends it to another one. */
 const RETRY_AFTER_SECONDS = 1
 
-/** Creates the traffic of a gateway. */
 export function createTraffic(metrics: McpMetrics): Traffic {
   const kinds = new WeakMap<Request, Kind>()
   const running = new Set<Request>()

@@ -5,7 +5,6 @@ import { type BufferPool, freeBuffer } from '@toolshelf/core/internal/node'
 import { type Flow, refuseRequest } from '@toolshelf/messages/internal'
 import type { HeldBytes } from './held-bytes.ts'
 
-/** Limits for reading a body. */
 export type RequestBodyLimits = {
   /** Maximum size of one body in bytes. */
   readonly maxBytes: number

@@ -33,7 +33,6 @@ import { failureReason, outcomeHeaders, type RequestContext } from './request-co
 import { sendAnswer, sendMessage } from './respond.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
 
-/** Options of `createEndpoints`. */
 type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: ModeSetting

@@ -6,7 +6,6 @@ import { wellFormedJson } from '@toolshelf/core/internal'
 import type { Headers, ReplyWriter, StreamEvent } from '@toolshelf/messages/internal'
 import { waitForDrain } from '@toolshelf/server/internal'
 
-/** Options of `openEventStream`. */
 type EventStreamOptions = {
   /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
   readonly headWaitMs: number
@@ -17,7 +16,6 @@ type EventStreamOptions = {
   readonly writer: ReplyWriter
 }
 
-/** A response that streams events. */
 export type EventStream = {
   /** Writes the whole reply; `headers` apply unless they were already sent. `onError` gets an error among the events. */
   readonly send: (
@@ -29,7 +27,6 @@ export type EventStream = {
   readonly close: () => void
 }
 
-/** Opens a stream on a response. */
 export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions): EventStream {
   const { headWaitMs, silenceMs, writer } = options
   let headers = options.headers

@@ -1,6 +1,5 @@
 // The allow-list of requests that are forwarded to the upstream unread. It exists because they carry the operator's key.
 
-/** Returns whether a request with this method and path is forwarded. */
 export type MayForward = (method: string, path: string) => boolean
 
 const ALWAYS = ['GET /v1/models/*']

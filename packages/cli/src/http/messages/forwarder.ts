@@ -14,17 +14,14 @@ import { outcomeHeaders, peekRequest, type RequestContext } from './request-cont
 import { sendOn } from './respond.ts'
 import { reserveTokens } from './token-count.ts'
 
-/** Options of `createForwarder`. */
 type ForwarderOptions = {
   readonly gateway: MessagesGateway
   readonly maxBodyBytes: number
   readonly bodyMemory: BodyMemory
 }
 
-/** Forwards requests. */
 export type Forwarder = ReturnType<typeof createForwarder>
 
-/** Creates the forwarding functions of a gateway. */
 export function createForwarder({ gateway: { upstream }, maxBodyBytes, bodyMemory }: ForwarderOptions) {
   const known = upstream.origin && withLastAddress(upstream.origin)
   return { origin, limitsFor, mistake, unread, through }

@@ -13,10 +13,8 @@ import { type ModeSetting, parseModeSetting } from '@toolshelf/messages'
 import { createHopByHopTest, type Headers, refuseForNow, refuseRequest } from '@toolshelf/messages/internal'
 import { authorizationOf, createHostAccess, hostNameOf } from '@toolshelf/server/internal'
 
-/** A key that clients authenticate with. */
 export type ClientKey = {
   readonly secret: string
-  /** The mode for requests with this key. */
   readonly setting?: ModeSetting | undefined
   /** Whether requests may override the key's setting with `x-toolshelf-mode`. */
   readonly mayChoose?: boolean | undefined
@@ -55,7 +53,6 @@ export type RequestGuard = {
   admit(incoming: IncomingMessage): Promise<AuthenticatedClient>
 }
 
-/** Creates a guard. */
 export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   const { address, keys, users, usage, hosts } = options
   const access = createHostAccess(address, hosts)
@@ -138,7 +135,6 @@ function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
   return kept
 }
 
-/** Checks the users of requests. */
 type UserGuard = {
   /** Returns the client, or throws a `RefusedRequest`. */
   admit(headers: Headers): Promise<KnownClient>

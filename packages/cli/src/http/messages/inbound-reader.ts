@@ -16,7 +16,6 @@ import type { AuthenticatedClient } from './guard.ts'
 import { createRequestReader, refuseLongList } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Options of `createInboundReader`. */
 type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: ModeSetting }
 
 /** A request after reading and conversion. */
@@ -76,7 +75,6 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
   }
 }
 
-/** Returns whether the upstream speaks the client's API. */
 export function speaksTo({ api: own }: Upstream, { api }: RequestContext): boolean {
   return api.name === own
 }

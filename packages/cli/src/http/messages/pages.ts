@@ -11,7 +11,6 @@ export type ServerPages = {
   metrics(): Promise<HttpAnswer>
 }
 
-/** Options of `createServerPages`. */
 type ServerPagesOptions = {
   readonly readiness: Readiness
   readonly metrics: MessagesMetrics
@@ -20,7 +19,6 @@ type ServerPagesOptions = {
   readonly hasOpenMetrics: boolean
 }
 
-/** Creates the pages. */
 export function createServerPages(options: ServerPagesOptions): ServerPages {
   const { readiness, metrics, processMetrics, hasOpenMetrics } = options
   return {

@@ -28,7 +28,6 @@ type RequestReader = {
   readonly read: (body: Buffer, owner: string, slice: Slice, onReferred?: () => void) => Promise<Fields>
 }
 
-/** Options of `createRequestReader`. */
 type ReaderOptions = {
   /** Cache size in bytes for tools, and the same again for messages and for the items of Responses. */
   readonly maxCacheBytes?: number

@@ -136,7 +136,6 @@ const ENDPOINTS = new Set([
   ...['/v1/messages', '/v1/messages/count_tokens', '/v1/chat/completions', '/v1/responses', '/v1/models'],
 ])
 
-/** Counts a finished request in the metrics. */
 export function recordRequest(
   metrics: MessagesMetrics,
   { path, outcome }: RequestContext,

@@ -20,7 +20,6 @@ import {
 } from '@toolshelf/messages/internal'
 import type { RequestContext } from './request-context.ts'
 
-/** Sends a complete response. */
 export function sendAnswer(
   outgoing: ServerResponse,
   { status, headers, body: json }: HttpAnswer,
@@ -87,7 +86,6 @@ function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed
   return { headers: rest, body: incoming.pipe(decoder).pipe(maskingStream(secrets)) }
 }
 
-/** Options of `sendMessage`. */
 type MessageOptions = {
   readonly writer: ReplyWriter
   readonly api: InboundApi

@@ -33,7 +33,6 @@ import { sendFailure } from './respond.ts'
 
 /** Options of `serveMessagesGateway`. */
 export type MessagesHttpOptions = {
-  /** Answers the requests. */
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: ModeSetting
@@ -47,7 +46,6 @@ export type MessagesHttpOptions = {
   readonly keys?: readonly ClientKey[]
   /** Finds the user of each request without one of `keys`: their mode, limits and events. */
   readonly users?: Authenticator | undefined
-  /** Counts what users with limits use. */
   readonly usage?: UsageMeter | undefined
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
@@ -83,7 +81,6 @@ export type MessagesHttpOptions = {
 
 /** What the server reports about a finished request. */
 export type RequestRecord = {
-  /** The HTTP method. */
   readonly method: string
   /** The path without the query. */
   readonly path: string
@@ -101,11 +98,9 @@ export type RequestRecord = {
   readonly user?: string | undefined
 }
 
-/** A listening gateway. */
 export type MessagesHttpGateway = {
   /** The URL at which it listens. */
   readonly url: string
-  /** Returns the number of requests in progress. */
   activeRequests(): number
   /** Reads the files of the certificate again. */
   reloadTls(): void

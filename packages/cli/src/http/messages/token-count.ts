@@ -3,7 +3,6 @@ import { type Fields, fieldsOf, isFields, listOf } from '@toolshelf/core/interna
 import type { ClientWork, StartedWork } from '@toolshelf/core/internal/node'
 import type { StreamEvent, UsageListener } from '@toolshelf/messages/internal'
 
-/** The tokens of one request and its reply. */
 export type TokenCount = UsageListener & {
   /** Reads a part of a reply as an upstream sent it. */
   feed(chunk: Buffer): void
@@ -89,7 +88,6 @@ function createTokenCount(requestBytes: number | undefined): TokenCount {
 const EXPECTED_OUTPUT = 4096
 const MAX_OUTPUT = 10_000_000
 
-/** A request as its body says it. */
 type ReadBody = {
   /** Bytes of the body as received. */
   readonly bytes: number

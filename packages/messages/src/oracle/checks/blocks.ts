@@ -14,7 +14,6 @@ import { firstRefusal, type Refusal } from '../error.ts'
 /** The position of a block: its message's path, its own path, and the role. */
 type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
 
-/** Checks a block of a message. */
 export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {
   const shape = checkShape(block, at.place)
   if (shape || !isFields(block)) return shape
@@ -83,7 +82,6 @@ function isId(text: string): boolean {
   return text !== '' && !/[^a-zA-Z0-9_-]/.test(text)
 }
 
-/** Checks the type and the fields of a block. */
 export function checkShape(block: unknown, place: string): Refusal | undefined {
   if (!isFields(block)) {
     return { message: `${place}: Input should be a valid dictionary or object to extract fields from` }

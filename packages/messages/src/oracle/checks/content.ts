@@ -32,7 +32,6 @@ const SEARCH_ERRORS: readonly unknown[] = [
 /** SDK, `ServerToolUseBlockParam.id`; the pattern is quoted by the API's own errors. */
 const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/
 
-/** Checks the blocks of all turns. */
 export function checkContents(turns: readonly Turn[]): Refusal | undefined {
   const blocks = turns.flatMap((turn) => turn.blocks)
   return firstRefusal(blocks, checkPlaced) ?? checkImages(blocks) ?? checkCitations(blocks)

@@ -11,7 +11,6 @@ import {
 import { firstRefusal, type Refusal } from '../error.ts'
 import { checkBlock, checkShape, checkText } from './blocks.ts'
 
-/** Checks the form of `messages`. */
 export function checkMessages(messages: unknown): Refusal | undefined {
   if (messages === undefined) return { message: 'messages: Field required' }
   if (!Array.isArray(messages)) return { message: 'messages: Input should be a valid list' }
@@ -23,7 +22,6 @@ export function checkMessages(messages: unknown): Refusal | undefined {
   return each ?? checkFirst(messages)
 }
 
-/** Checks the form of `system`. */
 export function checkSystem(system: unknown): Refusal | undefined {
   if (system === undefined || typeof system === 'string') return undefined
   if (!Array.isArray(system)) return { message: 'system: Input should be a valid list' }
@@ -38,7 +36,6 @@ const ROLES: readonly unknown[] = ['user', 'assistant', 'system']
 const FIELDS: readonly string[] = ['role', 'content']
 const SYSTEM_FIELDS: readonly string[] = [...FIELDS, 'clear_at', 'output_config']
 
-/** Returns the fields that a message of this role may have. */
 export function messageFields(role: unknown): readonly string[] {
   return role === 'system' ? SYSTEM_FIELDS : FIELDS
 }

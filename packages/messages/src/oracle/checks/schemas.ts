@@ -15,7 +15,6 @@ import {
 import { firstRefusal, type Refusal } from '../error.ts'
 import type { Turn } from '../turns.ts'
 
-/** Checks all tool definitions. */
 export function checkSchemas(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
   const added = turns
     .flatMap(({ blocks }) => blocks)

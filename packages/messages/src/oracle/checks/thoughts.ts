@@ -4,7 +4,6 @@ import { type Fields, fieldsOf, type Placed, pathOf, textOf, unexpectedTag } fro
 import { firstRefusal, type Refusal } from '../error.ts'
 import type { Turn } from '../turns.ts'
 
-/** Checks thinking in a request. */
 export function checkThinking(
   request: Fields,
   turns: readonly Turn[],

@@ -16,11 +16,9 @@ import type { UserDirectory } from '../directory.ts'
 import { isMailAddress, keyOfOwner, type TokenOwner, type UserRecord } from '../records.ts'
 import { createTokenCheck, type OAuthSettings, type VerifiedToken } from './token.ts'
 
-/** Options of `createTokenAccess`. */
 export type TokenAccessOptions = OAuthSettings & {
   /** The URL of the gateway as clients know it, such as `https://tools.example.com/mcp`; a function if it is known later. */
   readonly resource: string | (() => string)
-  /** Finds a profile by its name. */
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
   /** The users whom the operator named; the others are known by issuer and subject. */
   readonly people?: People | undefined
@@ -41,7 +39,6 @@ export type TokenAccess = Authenticator & {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const RETRY_AFTER_SECONDS = 10
 const MAX_ID = 200
-/** Users to remember. */
 const MAX_KNOWN = 10_000
 /** Milliseconds between two checks for users whose tokens have expired, to end their streams. */
 const EXPIRY_CHECK_MS = 60_000

@@ -155,7 +155,6 @@ type IssuerKeysOptions = {
   readonly fetch: typeof fetch
   /** The clock in milliseconds. */
   readonly now: () => number
-  /** Called with messages for the operator. */
   readonly notify: (message: string) => void
 }
 
@@ -348,7 +347,6 @@ function isSafeUrl(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname))
 }
 
-/** Returns whether a URL is on this machine. */
 function isOnLoopback(text: string): boolean {
   return URL.canParse(text) && isLoopbackName(new URL(text).hostname)
 }
