@@ -4,7 +4,7 @@
 
 import { createShelf, estimateTokens, type Shelf } from '../packages/core/src/index.ts'
 import { countTokens, renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ShelfOptions, Tool } from '../packages/core/src/index.ts'
 import { renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/prefix.ts'
+import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
 import {
   builtIn,
   exampleTools,

@@ -120,7 +120,6 @@ export {
   changeIn,
   countMarks,
   countTokens,
-  entriesOf,
   entryOf,
   hasCacheMarks,
   isChange,

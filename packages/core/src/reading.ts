@@ -24,7 +24,7 @@ export type Entry = {
 }
 
 /** Reads all entries of `tools`. */
-export function entriesOf(tools: unknown): Entry[] {
+function entriesOf(tools: unknown): Entry[] {
   return listOf(tools).map(entryOf)
 }
 

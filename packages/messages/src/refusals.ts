@@ -13,7 +13,7 @@ import {
 } from '@toolshelf/core/internal'
 import { type RefusedRequest, refuseRequest } from './errors.ts'
 import { variantOf } from './hosted/hosted-search.ts'
-import { withoutUnknown } from './oracle/known.ts'
+import { withoutUnknown } from './oracle/content.ts'
 import { validateRequest } from './oracle/validate.ts'
 import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'

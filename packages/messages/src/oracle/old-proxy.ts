@@ -1,8 +1,16 @@
 // Behaves like a proxy from before tool search (W2): refuses everything that the API of that time did not have.
 // Implements W2.
 
-import { blocksOf, type Fields, fieldsOf, kindOf, listOf, textOf } from '@toolshelf/core/internal'
-import { firstRefusal, type Refusal } from '../error.ts'
+import {
+  blocksOf,
+  type Fields,
+  fieldsOf,
+  kindOf,
+  listOf,
+  textOf,
+  unexpectedTag,
+} from '@toolshelf/core/internal'
+import { checkExtra, firstRefusal, type Refusal } from './turns.ts'
 
 /** Checks a request as such a proxy does. */
 export function checkOldProxy(request: Fields, betas: readonly string[]): Refusal | undefined {
@@ -34,19 +42,14 @@ function checkBetas(betas: readonly string[]): Refusal | undefined {
   })
   if (unknown.length === 0) return undefined
   const values = unknown.map((beta) => `\`${beta}\``).join(', ')
-  return { message: `Unexpected value(s) ${values} for the \`anthropic-beta\` header` }
+  return `Unexpected value(s) ${values} for the \`anthropic-beta\` header`
 }
 
 function checkTool(tool: Fields, path: string): Refusal | undefined {
   const isCustom = kindOf(tool) === 'custom'
-  if (kindOf(tool).startsWith('tool_search_tool_')) {
-    return {
-      message: `${path}: Input tag '${kindOf(tool)}' found using 'type' does not match any of the expected tags`,
-    }
-  }
-  const isNew = (field: string) => (isCustom ? !TOOL_FIELDS.includes(field) : NEW_FIELDS.includes(field))
-  const extra = Object.keys(tool).find(isNew)
-  return extra === undefined ? undefined : { message: `${path}.${extra}: Extra inputs are not permitted` }
+  if (kindOf(tool).startsWith('tool_search_tool_')) return unexpectedTag(path, kindOf(tool))
+  const isOld = (field: string) => (isCustom ? TOOL_FIELDS.includes(field) : !NEW_FIELDS.includes(field))
+  return checkExtra(tool, isOld, path)
 }
 
 function checkMessage(message: Fields, path: string): Refusal | undefined {
@@ -54,17 +57,15 @@ function checkMessage(message: Fields, path: string): Refusal | undefined {
     checkBlock(block, `${path}.content.${index}`),
   )
   if (content || message.role !== 'system') return content
-  const rule =
-    'The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
-  return { message: `messages: Unexpected role "system". ${rule}` }
+  return 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
 }
 
 function checkBlock(block: Fields, path: string): Refusal | undefined {
   const type = textOf(block.type)
-  if (!CONTENT_TYPES.has(type)) return { message: `Messages content type ${type} not supported` }
+  if (!CONTENT_TYPES.has(type)) return `Messages content type ${type} not supported`
   if (type === 'tool_result') {
     return firstRefusal(blocksOf(block.content), (inner) => checkBlock(inner, `${path}.content`))
   }
-  const extra = type === 'tool_use' && Object.keys(block).find((field) => !USE_FIELDS.includes(field))
-  return extra ? { message: `${path}.tool_use.${extra}: Extra inputs are not permitted` } : undefined
+  if (type !== 'tool_use') return undefined
+  return checkExtra(block, (field) => USE_FIELDS.includes(field), `${path}.tool_use`)
 }
