@@ -240,7 +240,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers, replyOptions.user)
   if (!leavesThreadsToUpstream(upstream, plan, restored, replyOptions.setting)) refuseThreads(restored)
   // 2. Refuse what the API itself would refuse, and what the upstream cannot express
-  if (plan.mode === 'emulate') refuseInvalid(restored, replyOptions.call)
+  if (plan.mode === 'emulate') await refuseInvalid(restored, replyOptions.call)
   if (plan.mode !== 'pass') refuseInexpressible(restored, upstream, plan)
   const request = hidesThoughts(upstream, restored, replyOptions)
     ? thoughts.restore(restored, owner)

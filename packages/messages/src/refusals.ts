@@ -13,8 +13,6 @@ import {
 } from '@toolshelf/core/internal'
 import { type RefusedRequest, refuseRequest } from './errors.ts'
 import { variantOf } from './hosted/hosted-search.ts'
-import { withoutUnknown } from './oracle/content.ts'
-import { validateRequest } from './oracle/validate.ts'
 import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'
 import { foreignBlock } from './upstream/responses-request.ts'
@@ -103,9 +101,10 @@ export function refuseThreads({ thread }: MessagesRequest): void {
 }
 
 /** Throws the refusal that the API itself would give. */
-export function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
+export async function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): Promise<void> {
+  const { validateKnown } = await import('./oracle/validate.ts')
   const betas = parseBetas(headers['anthropic-beta'])
-  const error = validateRequest(withoutUnknown(request), { betas, isLenient: true })
+  const error = validateKnown(request, betas)
   if (!error) return
   const { message, details } = error.body.error
   throw refuseRequest(error.status, 'invalid_request_error', message, details?.error_code)

@@ -11,7 +11,7 @@ import {
   textOf,
   unexpectedTag,
 } from '@toolshelf/core/internal'
-import { checkContents, checkMarks, checkMessages, checkSystem } from './content.ts'
+import { checkContents, checkMarks, checkMessages, checkSystem, withoutUnknown } from './content.ts'
 import { checkOldProxy } from './old-proxy.ts'
 import { checkBoundThinking, checkThinking } from './thinking.ts'
 import { checkReferences, checkSchemas, checkTools } from './tools.ts'
@@ -56,6 +56,11 @@ export type ValidateOptions = {
 export function validateRequest(request: unknown, options: ValidateOptions = {}): ApiError | undefined {
   const refusal = check(request, options)
   return refusal === undefined ? undefined : toApiError(refusal, options.requestId ?? 'req_oracle')
+}
+
+/** The same for a gateway in front of an API that may know more: fields that are new to us are no mistakes (wire 34). */
+export function validateKnown(request: Fields, betas: readonly string[]): ApiError | undefined {
+  return validateRequest(withoutUnknown(request), { betas, isLenient: true })
 }
 
 function check(request: unknown, options: ValidateOptions): Refusal | undefined {

@@ -11,7 +11,7 @@ import {
   toJson,
   visibleTools,
 } from '@toolshelf/core/internal'
-import { signThinking } from '../oracle/thinking.ts'
+import type { signThinking } from '../oracle/thinking.ts'
 import type { MessagesRequest } from '../types.ts'
 import { throughCallTool } from '../wire/lower.ts'
 import type { Act, Failure, ModelScript, Rule } from './script-file.ts'
@@ -47,7 +47,12 @@ export type ScriptReply =
 export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
 
 /** Computes the reply. `failed` is how often this same request has already failed. */
-export function replyTo(request: MessagesRequest, script: ModelScript, failed = 0): ScriptReply {
+export function replyTo(
+  request: MessagesRequest,
+  script: ModelScript,
+  sign: typeof signThinking,
+  failed = 0,
+): ScriptReply {
   const turn = turnOf(request)
   const { steps, groups } = ruleFor(script, turn.user)
   const sight = sightOf(request)
@@ -61,7 +66,7 @@ export function replyTo(request: MessagesRequest, script: ModelScript, failed = 
   const mustThink = fieldsOf(request.thinking).type === 'enabled' && turn.rounds.length === 0
   const ended = (stop: string): ScriptReply => {
     const all = mustThink ? withThought(blocks) : blocks
-    return { content: finished(all, request, script), stop, isCut }
+    return { content: finished(all, request, script, sign), stop, isCut }
   }
 
   const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
@@ -277,12 +282,18 @@ function said(text: string): Fields {
 }
 
 /** Completes the blocks as the API would: merges adjacent texts, adds call ids, signs thinking. */
-function finished(blocks: readonly Fields[], request: MessagesRequest, script: ModelScript): Fields[] {
+function finished(
+  blocks: readonly Fields[],
+  request: MessagesRequest,
+  script: ModelScript,
+  sign: typeof signThinking,
+): Fields[] {
   const seed = hash(toJson(request.messages))
   const content: Fields[] = []
   for (const block of blocks.filter((block) => !isBlank(block))) {
     const last = content.at(-1)
-    if (block.type === 'thinking') content.push({ ...block, signature: signature(request, script, content) })
+    if (block.type === 'thinking')
+      content.push({ ...block, signature: script.boundThinking ? sign(request, content) : 'script' })
     else if (block.type === 'tool_use') content.push(called(block, hash(`${seed} ${content.length}`), script))
     else if (last?.type === 'text') content[content.length - 1] = said(`${last.text}\n${block.text}`)
     else content.push(block)
@@ -299,10 +310,6 @@ function withThought(blocks: readonly Fields[]): readonly Fields[] {
 /** Whether templates left a block empty, which the API would refuse. */
 function isBlank({ text, thinking }: Fields): boolean {
   return (text ?? thinking) !== undefined && textOf(text ?? thinking).trim() === ''
-}
-
-function signature(request: MessagesRequest, script: ModelScript, content: readonly Fields[]): string {
-  return script.boundThinking ? signThinking(request, content) : 'script'
 }
 
 /** A call with its fields in the API's order. APIs without tool search have no `caller`. */

@@ -15,7 +15,6 @@ import {
   toJson,
   visibleTools,
 } from '@toolshelf/core/internal'
-import { validateRequest } from '../oracle/validate.ts'
 import { createRecent } from '../recent.ts'
 import type {
   ChosenWire,
@@ -83,12 +82,16 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
       const request = call.terms ? withFittedSettings(own, ANTHROPIC) : own
       const seed = hash(toJson(request))
       const headers = { 'request-id': `req_script_${seed}` }
-      const error = refusal(request, script, call, headers['request-id'])
+      const oracle = await loadOracle()
+      const error = oracle.validateRequest(request, {
+        ...refusing(script, call),
+        requestId: headers['request-id'],
+      })
       if (error) {
         observe(request, 'refuses the request', error.body.error.message)
         return { refused: answer(error.status, error.body, headers) }
       }
-      const reply = replyTo(request, script, failed.get(seed))
+      const reply = replyTo(request, script, oracle.signThinking, failed.get(seed))
       observe(request, deedOf(reply))
       if ('failure' in reply) {
         const { status, type, message } = reply.failure
@@ -102,7 +105,8 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
     },
 
     async countTokens(request, call) {
-      const error = refusal(request, script, call)
+      const { validateRequest } = await loadOracle()
+      const error = validateRequest(request, refusing(script, call))
       return error ? answer(error.status, error.body) : answer(200, { input_tokens: countTokens(request) })
     },
 
@@ -120,18 +124,13 @@ function chosenWire({ api }: ModelScript, forced: UpstreamWire | undefined): Cho
     : { wire: 'append', why: 'the script plays an API from before tool search' }
 }
 
-function refusal(
-  request: MessagesRequest,
-  { api, boundThinking: bindsThinking }: ModelScript,
-  { headers }: UpstreamCall,
-  requestId?: string,
-) {
-  return validateRequest(request, {
-    betas: parseBetas(headers['anthropic-beta']),
-    isOldProxy: api === 'old',
-    bindsThinking,
-    ...(requestId === undefined ? {} : { requestId }),
-  })
+/** Loaded by the first request: whoever only has this door open needs no model of the API. */
+const loadOracle = () => import('../oracle.ts')
+
+/** What the script's API refuses. */
+function refusing({ api, boundThinking }: ModelScript, { headers }: UpstreamCall) {
+  const betas = parseBetas(headers['anthropic-beta'])
+  return { betas, isOldProxy: api === 'old', bindsThinking: boundThinking }
 }
 
 function answer(status: number, body: unknown, headers: HttpAnswer['headers'] = {}): HttpAnswer {
