@@ -8,16 +8,8 @@ import { blocksOf, isChange, mayChangeView, referencesIn } from './reading.ts'
 import { CHARACTERS_PER_TOKEN } from './tokens.ts'
 import { ShelfError } from './types.ts'
 
-/** Dollars per million tokens. */
-type Rates = {
-  readonly input: number
-  readonly output: number
-  readonly cacheRead: number
-  /** Writes to the cache for five minutes. */
-  readonly cacheWrite: number
-  /** Writes to the cache for an hour. */
-  readonly cacheWrite1h: number
-}
+/** Dollars per million tokens, by kind. */
+type Rates = BilledTokens
 
 /** What a model costs, in dollars per million tokens. */
 export type Price = Rates & {
@@ -76,23 +68,10 @@ export const prices: PriceTable = {
   ],
 }
 
-const MAX_ID_LENGTH = 200
-
 /** Returns the price of a model; undefined if the table has none. */
 export function priceOf(model: string, table: PriceTable = prices): Price | undefined {
-  const id = model.slice(0, MAX_ID_LENGTH)
-  return table.models.find(({ match }) => expressionOf(match).test(id))
-}
-
-const expressions = new Map<string, RegExp>()
-
-function expressionOf(match: string): RegExp {
-  let expression = expressions.get(match)
-  if (!expression) {
-    expression = new RegExp(`^(?:${match})$`, 'i')
-    expressions.set(match, expression)
-  }
-  return expression
+  const id = model.slice(0, 200)
+  return table.models.find(({ match }) => new RegExp(`^(?:${match})$`, 'i').test(id))
 }
 
 /** Returns the rates for a prompt of this many tokens. */
@@ -109,25 +88,22 @@ export function readPrices(value: unknown): PriceTable {
   const { date, source, models } = table
   if (!isFields(value) || !Array.isArray(models)) throw wrong('the price table has no list "models"', value)
   if (textOf(date) === '') throw wrong('the price table has no "date", the day of its prices', date)
-  refuseUnknown(table, TABLE_FIELDS, 'the price table')
+  refuseUnknown(table, ['date', 'source', 'models'], 'the price table')
   return { date: textOf(date), source: textOf(source), models: listOf(models).map(readPrice) }
 }
-
-const TABLE_FIELDS = ['date', 'source', 'models']
-const RATE_FIELDS = ['input', 'output', 'cacheRead', 'cacheWrite', 'cacheWrite1h']
 
 function readPrice(value: unknown): Price {
   const row = fieldsOf(value)
   const match = textOf(row.match)
   if (match === '') throw wrong('a row of the price table has no "match"', value)
   if (!isPattern(match)) throw wrong('"match" of the price table is not a regular expression', match)
-  refuseUnknown(row, ['match', 'above', ...RATE_FIELDS], quote(match))
+  refuseUnknown(row, ['match', 'above', ...BILLED], quote(match))
   if (row.above === undefined) return { match, ...readRates(row, match) }
   const above = fieldsOf(row.above)
   const { promptTokens } = above
   if (!isAmount(promptTokens, Number.MAX_SAFE_INTEGER))
     throw wrong(`"above.promptTokens" of ${quote(match)} is not a number of tokens`, promptTokens)
-  refuseUnknown(above, ['promptTokens', ...RATE_FIELDS], quote(match))
+  refuseUnknown(above, ['promptTokens', ...BILLED], quote(match))
   return { match, ...readRates(row, match), above: { promptTokens, ...readRates(above, match) } }
 }
 
@@ -343,28 +319,20 @@ export function figuresOf(request: MeasuredRequest): Figures | undefined {
 
 /** Adds up two figures. */
 export function addFigures(one: Figures, other: Figures): Figures {
-  const isPriced = one.dollarsWith !== undefined && other.dollarsWith !== undefined
-  const added = (field: DollarField) => (one[field] ?? 0) + (other[field] ?? 0)
-  return {
-    requests: one.requests + other.requests,
-    rounds: one.rounds + other.rounds,
-    extraRoundTrips: one.extraRoundTrips + other.extraRoundTrips,
-    tokensWithout: one.tokensWithout + other.tokensWithout,
-    tokensWith: one.tokensWith + other.tokensWith,
-    tokensSaved: one.tokensSaved + other.tokensSaved,
-    searchOutputTokens: one.searchOutputTokens + other.searchOutputTokens,
-    ...(isPriced
-      ? {
-          dollarsWithout: added('dollarsWithout'),
-          dollarsWith: added('dollarsWith'),
-          dollarsSaved: added('dollarsSaved'),
-        }
-      : {}),
-    isEstimated: one.isEstimated || other.isEstimated,
-  }
+  const { isEstimated: isOneEstimated, ...first } = one
+  const { isEstimated, ...second } = other
+  return { ...addCounts(first, second), isEstimated: isOneEstimated || isEstimated }
 }
 
-type DollarField = 'dollarsWithout' | 'dollarsWith' | 'dollarsSaved'
+/** Adds up two records of numbers; a number that one of them does not have is unknown in the sum. */
+export function addCounts<Counts extends object>(one: Counts, other: Counts): Counts {
+  const more = new Map<string, number>(Object.entries(other))
+  const sums = Object.entries<number>(one as { [name: string]: number }).flatMap(([name, count]) => {
+    const added = more.get(name)
+    return added === undefined ? [] : [[name, count + added]]
+  })
+  return Object.fromEntries(sums)
+}
 
 function scaleOf(samplings: readonly Sampling[]): number {
   const reported = samplings.filter(({ billed, characters }) => billed && characters > 0)
@@ -395,19 +363,12 @@ function billedWithout(
   const output = billed.at(-1)?.output ?? 0
   const more = tokensWithout - promptTokens(first)
   const front = frontOf(request, billed)
-  if (more >= 0) return { ...first, [front]: first[front] + more, output }
-  // Fewer tokens: subtracted from the start first, and from the rest if that is not enough.
-  const kept = tokensWithout / Math.max(1, promptTokens(first))
+  // Fewer tokens are subtracted from the start first, and from the rest if that is not enough.
   const offFront = first[front] + more
   if (offFront >= 0) return { ...first, [front]: offFront, output }
-  const part = (tokens: number) => Math.round(tokens * kept)
-  return {
-    input: part(first.input),
-    cacheRead: part(first.cacheRead),
-    cacheWrite: part(first.cacheWrite),
-    cacheWrite1h: part(first.cacheWrite1h),
-    output,
-  }
+  const kept = tokensWithout / Math.max(1, promptTokens(first))
+  const parts = BILLED.map((kind) => [kind, Math.round(first[kind] * kept)])
+  return { ...Object.fromEntries(parts), output }
 }
 
 type PromptKind = Exclude<keyof BilledTokens, 'output'>
@@ -425,19 +386,14 @@ function frontOf(request: MeasuredRequest, billed: readonly BilledTokens[]): Pro
   return billed.some(({ cacheWrite1h }) => cacheWrite1h > 0) ? 'cacheWrite1h' : 'cacheWrite'
 }
 
-function dollarsFor(tokens: BilledTokens, price: Price): number {
+/** Returns the list price of billed tokens, in dollars. */
+export function dollarsFor(tokens: BilledTokens, price: Price): number {
   const rates = priceOfPrompt(price, promptTokens(tokens))
-  const millionths =
-    tokens.input * rates.input +
-    tokens.cacheRead * rates.cacheRead +
-    tokens.cacheWrite * rates.cacheWrite +
-    tokens.cacheWrite1h * rates.cacheWrite1h +
-    tokens.output * rates.output
-  return millionths / 1_000_000
+  return sum(BILLED.map((kind) => tokens[kind] * rates[kind])) / 1_000_000
 }
 
 /** Returns the input tokens of all kinds. */
-function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
+export function promptTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
   return input + cacheRead + cacheWrite + cacheWrite1h
 }
 
@@ -459,6 +415,7 @@ export function countedTokens(usage: Fields): BilledTokens | undefined {
 }
 
 const NOTHING: BilledTokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
+const BILLED = Object.keys(NOTHING) as (keyof BilledTokens)[]
 
 /** Far beyond every context window, and small enough for exact sums. */
 const MAX_TOKENS = 1_000_000_000

@@ -27,11 +27,13 @@ export type {
 } from './events.ts'
 export { type DescribedTools, describePool, toolShare } from './events.ts'
 export {
+  addCounts,
   addFigures,
   type BilledTokens,
   billedTokens,
   countedTokens,
   dollars,
+  dollarsFor,
   type Figures,
   figuresOf,
   type MeasuredRequest,
@@ -39,8 +41,8 @@ export {
   type Price,
   type PriceTable,
   priceOf,
-  priceOfPrompt,
   prices,
+  promptTokens,
   readPrices,
   type Sampling,
   withoutToolSearch,

@@ -1,5 +1,5 @@
 // Folds the events of one conversation, in their order, into turns.
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
+import { type BilledTokens, type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
 import { amountOf, type EventRecord, numberOf, stringsOf } from './records.ts'
 import type {
   DefinitionShare,
@@ -9,7 +9,6 @@ import type {
   InspectedSampling,
   InspectedSearch,
   InspectedTurn,
-  Usage,
 } from './turn-types.ts'
 
 /** A conversation while it is folded. */
@@ -225,7 +224,7 @@ function readSampling(event: EventRecord): InspectedSampling {
   }
 }
 
-function readUsage(value: unknown): Usage | undefined {
+function readUsage(value: unknown): BilledTokens | undefined {
   if (!isFields(value)) return undefined
   return {
     input: amountOf(value.input),

@@ -1,6 +1,6 @@
 // Computes what turns cost, and would have cost without tool search: tokens, money, round trips and the prompt cache.
-import { type Price, priceOf, priceOfPrompt } from '@toolshelf/core/internal'
-import type { InspectedTurn, Usage } from './turn-types.ts'
+import { addCounts, type BilledTokens, dollarsFor, priceOf, promptTokens } from '@toolshelf/core/internal'
+import type { InspectedTurn } from './turn-types.ts'
 
 /** Sums over turns. Tokens are input tokens, cached ones included. */
 export type InspectedSpending = {
@@ -36,18 +36,7 @@ export const NO_SPENDING: InspectedSpending = {
 
 /** Adds two sums. */
 export function addSpending(one: InspectedSpending, other: InspectedSpending): InspectedSpending {
-  return {
-    turns: one.turns + other.turns,
-    tokensWith: one.tokensWith + other.tokensWith,
-    tokensWithout: one.tokensWithout + other.tokensWithout,
-    estimatedTurns: one.estimatedTurns + other.estimatedTurns,
-    extraRoundTrips: one.extraRoundTrips + other.extraRoundTrips,
-    cacheRead: one.cacheRead + other.cacheRead,
-    cacheWrite: one.cacheWrite + other.cacheWrite,
-    dollarsWith: one.dollarsWith + other.dollarsWith,
-    dollarsWithout: one.dollarsWithout + other.dollarsWithout,
-    pricedTurns: one.pricedTurns + other.pricedTurns,
-  }
+  return addCounts(one, other)
 }
 
 /** Whether the reply of a turn did nothing but search: a round trip that only tool search makes. */
@@ -58,28 +47,12 @@ function onlySearched({ searches, calls, samplings }: InspectedTurn): boolean {
 /** Computes the spending of one turn. */
 export function spendingOf(turn: InspectedTurn): InspectedSpending {
   const usages = turn.samplings.flatMap(({ usage }) => usage ?? [])
-  const cached = {
+  return {
+    ...NO_SPENDING,
+    turns: 1,
     cacheRead: sumOf(usages, ({ cacheRead }) => cacheRead),
     cacheWrite: sumOf(usages, ({ cacheWrite, cacheWrite1h }) => cacheWrite + cacheWrite1h),
-  }
-  return oneTurn(cached, answered(turn) ?? requested(turn, usages))
-}
-
-function oneTurn(
-  cached: { cacheRead: number; cacheWrite: number },
-  part: Partial<InspectedSpending>,
-): InspectedSpending {
-  return {
-    turns: 1,
-    tokensWith: part.tokensWith ?? 0,
-    tokensWithout: part.tokensWithout ?? 0,
-    estimatedTurns: part.estimatedTurns ?? 0,
-    extraRoundTrips: part.extraRoundTrips ?? 0,
-    cacheRead: cached.cacheRead,
-    cacheWrite: cached.cacheWrite,
-    dollarsWith: part.dollarsWith ?? 0,
-    dollarsWithout: part.dollarsWithout ?? 0,
-    pricedTurns: part.pricedTurns ?? 0,
+    ...(answered(turn) ?? requested(turn, usages)),
   }
 }
 
@@ -94,7 +67,7 @@ function answered({ answer }: InspectedTurn): Partial<InspectedSpending> | undef
 }
 
 /** A request of the library or the agent: what it was billed, and the definitions that it left out by estimate. */
-function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<InspectedSpending> {
+function requested(turn: InspectedTurn, usages: readonly BilledTokens[]): Partial<InspectedSpending> {
   const { share, decision } = turn
   if (!share || !decision) return {}
   const saved = share.tokensWithout - share.tokensWith
@@ -107,7 +80,7 @@ function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<Inspe
       tokensWith: share.tokensWith,
       tokensWithout: isExtra ? 0 : share.tokensWithout,
     }
-  const tokensWith = sumOf(usages, promptOf)
+  const tokensWith = sumOf(usages, promptTokens)
   return {
     tokensWith,
     extraRoundTrips,
@@ -116,7 +89,7 @@ function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<Inspe
   }
 }
 
-function moneyOf(turn: InspectedTurn, usages: readonly Usage[], saved: number, isExtra: boolean) {
+function moneyOf(turn: InspectedTurn, usages: readonly BilledTokens[], saved: number, isExtra: boolean) {
   const price = priceOf(turn.model)
   if (!price) return {}
   const dollarsWith = sumOf(usages, (usage) => dollarsFor(usage, price))
@@ -127,27 +100,11 @@ function moneyOf(turn: InspectedTurn, usages: readonly Usage[], saved: number, i
 }
 
 /** Adds the definitions' tokens at the front of the prompt: read from the cache where it held, else written to it. */
-function withDefinitions(usage: Usage, tokens: number): Usage {
+function withDefinitions(usage: BilledTokens, tokens: number): BilledTokens {
   if (usage.cacheRead > 0) return { ...usage, cacheRead: usage.cacheRead + tokens }
   if (usage.cacheWrite1h > 0) return { ...usage, cacheWrite1h: usage.cacheWrite1h + tokens }
   if (usage.cacheWrite > 0) return { ...usage, cacheWrite: usage.cacheWrite + tokens }
   return { ...usage, input: usage.input + tokens }
-}
-
-function dollarsFor(usage: Usage, price: Price): number {
-  const rates = priceOfPrompt(price, promptOf(usage))
-  const { input, output, cacheRead, cacheWrite, cacheWrite1h } = usage
-  const millionths =
-    input * rates.input +
-    output * rates.output +
-    cacheRead * rates.cacheRead +
-    cacheWrite * rates.cacheWrite +
-    cacheWrite1h * rates.cacheWrite1h
-  return millionths / 1e6
-}
-
-function promptOf({ input, cacheRead, cacheWrite, cacheWrite1h }: Usage): number {
-  return input + cacheRead + cacheWrite + cacheWrite1h
 }
 
 function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {

@@ -1,4 +1,5 @@
 // Types of the parts of a conversation, as the page shows them.
+import type { BilledTokens } from '@toolshelf/core/internal'
 
 /** One request of the model, or one search with its calls where requests are not seen (MCP). */
 export type InspectedTurn = {
@@ -92,16 +93,7 @@ export type InspectedSampling = {
   readonly milliseconds: number | undefined
   readonly stopReason: string
   readonly error: string
-  readonly usage: Usage | undefined
-}
-
-/** Billed tokens by kind; each token counts once. */
-export type Usage = {
-  readonly input: number
-  readonly cacheRead: number
-  readonly cacheWrite: number
-  readonly cacheWrite1h: number
-  readonly output: number
+  readonly usage: BilledTokens | undefined
 }
 
 /** What the Messages gateway did with a request. */

@@ -32,10 +32,10 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { Trace } from '@toolshelf/core'
 import {
-  type BilledTokens,
   type ConversationKind,
   cut,
   dropOldest,
+  promptTokens,
   SEARCH_TOOL,
   type TraceRecord,
   toJson,
@@ -172,11 +172,6 @@ type ResultEvent = Extract<Trace, { type: 'result' }>
 /** The event of a finished model response. */
 type SampledEvent = Extract<Trace, { type: 'sampled' }>
 
-/** Returns all input tokens of a model response, including cached ones, as the conventions ask. */
-function inputTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
-  return input + cacheRead + cacheWrite + cacheWrite1h
-}
-
 /**
  * Returns the attributes of a model request. The provider is the one that defined the API, not the one that runs the
  * model.
@@ -194,7 +189,7 @@ function usageAttributes({ usage, stopReason }: SampledEvent): Attributes {
   return {
     ...(stopReason === undefined ? {} : { 'gen_ai.response.finish_reasons': [stopReason] }),
     ...(usage && {
-      'gen_ai.usage.input_tokens': inputTokens(usage),
+      'gen_ai.usage.input_tokens': promptTokens(usage),
       'gen_ai.usage.output_tokens': usage.output,
       'gen_ai.usage.cache_read.input_tokens': usage.cacheRead,
       'gen_ai.usage.cache_creation.input_tokens': usage.cacheWrite + usage.cacheWrite1h,
@@ -249,7 +244,7 @@ function createMetricsReader(meter: Meter, redact: (text: string) => string): (r
     const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
     measured.chatDuration.record(milliseconds / 1000, { ...chat, ...failure })
     if (!usage) return
-    measured.tokenUsage.record(inputTokens(usage), { ...chat, 'gen_ai.token.type': 'input' })
+    measured.tokenUsage.record(promptTokens(usage), { ...chat, 'gen_ai.token.type': 'input' })
     measured.tokenUsage.record(usage.output, { ...chat, 'gen_ai.token.type': 'output' })
   }
 
