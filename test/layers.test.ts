@@ -13,7 +13,7 @@ const DIRECTIONS = new Map(
   mcp: core scripts
   agent: core scripts
   server: core
-  inspector: core mcp server
+  inspector: core
   cli: core messages scripts mcp agent server inspector
 `
     .split('\n')

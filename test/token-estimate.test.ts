@@ -1,6 +1,7 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
 import { measureTools, shelfOf } from '../packages/cli/src/doctor/report.ts'
+import { inspectedServers } from '../packages/cli/src/gateway/inspected-servers.ts'
 import { describePool, type Trace } from '../packages/core/src/events.ts'
 import { estimateTokens } from '../packages/core/src/index.ts'
 import { createPureShelf } from '../packages/core/src/shelf.ts'
@@ -44,10 +45,8 @@ test('doctor, list, the inspector and events estimate the same tokens for the sa
   const sum = (tools: readonly { readonly tokens: number }[]) =>
     tools.reduce((all, { tokens }) => all + tokens, 0)
 
-  const shown = {
-    ...{ shelf, onChange: 'report' as const, canManage: false },
-    host: { status: () => statuses, isReadOnly: () => false },
-  }
+  const host = { status: () => statuses } as never
+  const shown = inspectedServers({ host, shelf, onChange: 'report' })
   const events: Trace[] = []
   const traced = createPureShelf({
     ...{ tools: shelf.tools().map(({ tool }) => tool), toolSearch: false },

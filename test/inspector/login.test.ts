@@ -1,6 +1,7 @@
 // A login from the inspector's page, with a real authorization server on loopback and a browser that follows redirects.
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { inspectedServers } from '../../packages/cli/src/gateway/inspected-servers.ts'
 import { endpoints } from '../../packages/inspector/src/api.ts'
 import { createOAuth } from '../../packages/mcp/src/oauth/authorize.ts'
 import { login } from '../../packages/mcp/src/oauth/login.ts'
@@ -25,13 +26,13 @@ async function openWithLogin(openBrowser = browse) {
   await host.settled()
   const clientInfo = { name: 'test', version: '1' }
   const inspector = openTestInspector({
-    servers: {
+    servers: inspectedServers({
       ...{ host, shelf, onChange: 'report' },
       manage: {
         configs: () => [config],
         login: (one) => login({ config: one, folder, clientInfo, print: notify, notify, openBrowser }),
       },
-    },
+    }),
   })
   return { server, ...inspector }
 }

@@ -3,6 +3,7 @@
 import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { inspectedServers } from '../../packages/cli/src/gateway/inspected-servers.ts'
 import { createPureShelf } from '../../packages/core/src/shelf.ts'
 import { endpoints } from '../../packages/inspector/src/api.ts'
 import type { EventFeed } from '../../packages/inspector/src/events/files.ts'
@@ -25,13 +26,8 @@ async function open(configs: readonly ServerConfig[], { options, editable, ...gi
   const { host, shelf } = openHost(configs, options)
   await host.settled()
   const onChange = options?.onChange ?? 'report'
-  const servers: InspectedServers = {
-    host,
-    shelf,
-    onChange,
-    manage: { configs: () => configs, editable },
-    ...given,
-  }
+  const manage = { configs: () => configs, editable }
+  const servers = inspectedServers({ host, shelf, onChange, manage, ...given })
   return { host, shelf, ...openTestInspector({ servers }) }
 }
 
@@ -40,7 +36,7 @@ function openShelf(tools: readonly object[]) {
   const shelf = createPureShelf({ tools: tools as never, environment: {}, notify: () => {} })
   const host = { status: () => [] } as never
   return openTestInspector({
-    servers: { host, shelf, onChange: 'report' },
+    servers: { host, shelf, isHolding: false },
   })
 }
 

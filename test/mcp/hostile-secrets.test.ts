@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { makeReport } from '../../packages/cli/src/doctor/report.ts'
 import { terminalView } from '../../packages/cli/src/doctor/terminal.ts'
+import { inspectedServers } from '../../packages/cli/src/gateway/inspected-servers.ts'
 import { cleanText } from '../../packages/core/src/lib/text.ts'
 import { serverViews } from '../../packages/inspector/src/server/views.ts'
 import { openPins } from '../../packages/mcp/src/pins/pins.ts'
@@ -72,7 +73,7 @@ describe('H8 a server that repeats its secrets', () => {
       notices,
       events,
       JSON.stringify(report),
-      await serverViews({ host, shelf, onChange: 'report' }),
+      await serverViews(inspectedServers({ host, shelf, onChange: 'report' })),
       terminalView(report, { isPlain: true, isColoured: false, width: 100, next: '' }),
     ])
   })

@@ -22,6 +22,7 @@ import {
   type Terminal,
   withFlags,
 } from './command.ts'
+import { inspectedServers } from './gateway/inspected-servers.ts'
 import { type OpenedInspector, openInspector } from './gateway/inspector.ts'
 import { nextSignal } from './gateway/until-signalled.ts'
 import { startBrowser } from './login.ts'
@@ -159,7 +160,7 @@ function startServers(
   host.start()
   return {
     host,
-    servers: {
+    servers: inspectedServers({
       host,
       shelf,
       onChange: settings.onChange,
@@ -170,7 +171,7 @@ function startServers(
         editable: editableFiles(named, machine),
         login: (server) => logIn(server, machine, notify),
       },
-    },
+    }),
     configure(servers) {
       configs = servers
       return host.configure(eager(servers))

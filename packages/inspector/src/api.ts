@@ -214,7 +214,7 @@ export type HintInput = { readonly tool: string; readonly hint: string; readonly
 /** The change of the configuration, proposed or written. */
 export type HintView = {
   readonly file: string
-  /** The change as a unified diff. */
+  /** The changed lines with some around them: each starts with `+`, `-` or a space; `@@` stands for lines left out. */
   readonly diff: string
   readonly isWritten: boolean
 }

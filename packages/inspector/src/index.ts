@@ -1,6 +1,7 @@
 // What our other packages use of @toolshelf/inspector.
 
+export type { HintView } from './api.ts'
 export { createFileFeed, type EventFeed } from './events/files.ts'
 export { createEventRing } from './events/ring.ts'
 export { createInspector, type Inspector } from './server/handler.ts'
-export type { InspectedServers, InspectorOptions } from './server/types.ts'
+export type { InspectedServer, InspectedServers, InspectorOptions, ToolHint } from './server/types.ts'

@@ -3,6 +3,8 @@ import type { TraceRecord } from '../../../packages/core/src/events.ts'
 import { createEventRing } from '../../../packages/inspector/src/events/ring.ts'
 import { createInspector } from '../../../packages/inspector/src/server/handler.ts'
 import type { InspectedServers, InspectorOptions } from '../../../packages/inspector/src/server/types.ts'
+import { createHostAccess } from '../../../packages/server/src/http/access.ts'
+import { createBodies } from '../../../packages/server/src/http/json-bodies.ts'
 import type { Loose } from '../../../packages/testkit/src/talk.ts'
 
 export const KEY = 'the-key-of-this-process'
@@ -32,7 +34,8 @@ export function openTestInspector({ servers, ...options }: Options = {}) {
     advice: 'toolshelf mcp --audit',
     key: KEY,
     path: '/',
-    address: '127.0.0.1',
+    allowsHost: createHostAccess('127.0.0.1', []).allowsHost,
+    readBody: createBodies({ maxBytes: 1_000_000, maxTotalBytes: 8_000_000 }).read,
     page: async () => ({ script: 'run()', style: 'a{}' }),
     ...(servers ? { servers: () => servers } : {}),
     ...options,

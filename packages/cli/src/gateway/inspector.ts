@@ -2,14 +2,25 @@
 import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import type { EventFeed, Inspector, InspectorOptions } from '@toolshelf/inspector'
-import { INSPECTOR_PATH, type InspectorHandler } from '@toolshelf/server/internal'
+import {
+  createBodies,
+  createHostAccess,
+  INSPECTOR_PATH,
+  type InspectorHandler,
+} from '@toolshelf/server/internal'
 import type { Audit } from '../audit.ts'
 import { version } from '../version.ts'
 
 export type OpenInspectorOptions = Pick<
   InspectorOptions,
-  'source' | 'address' | 'hosts' | 'path' | 'servers' | 'users' | 'usage' | 'trace'
-> & { readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'> }
+  'source' | 'path' | 'servers' | 'users' | 'usage' | 'trace'
+> & {
+  readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
+  /** The address that the process listens on. */
+  readonly address: string
+  /** Additional host names that requests may use. */
+  readonly hosts?: readonly string[] | undefined
+}
 
 /** An inspector behind a command's HTTP server. */
 export type OpenedInspector = {
@@ -23,9 +34,14 @@ export type OpenedInspector = {
 /** The command that records events, for pages that have nothing to show yet. */
 const RECORDING_ADVICE = 'toolshelf mcp --audit'
 
+const MAX_BODY_BYTES = 1_000_000
+const MAX_HELD_BYTES = 8_000_000
+
 /** Opens the inspector, with a new key. */
-export function openInspector({ audit, ...options }: OpenInspectorOptions): OpenedInspector {
+export function openInspector(opening: OpenInspectorOptions): OpenedInspector {
+  const { audit, address, hosts = [], ...options } = opening
   const { source, path } = options
+  const bodies = createBodies({ maxBytes: MAX_BODY_BYTES, maxTotalBytes: MAX_HELD_BYTES })
   const key = randomBytes(24).toString('base64url')
   let inspector: Promise<Inspector> | undefined
   const load = async () => {
@@ -39,6 +55,8 @@ export function openInspector({ audit, ...options }: OpenInspectorOptions): Open
       advice: source === 'serve' ? 'toolshelf serve --audit' : RECORDING_ADVICE,
       home: homeOrNone(),
       key,
+      allowsHost: createHostAccess(address, hosts).allowsHost,
+      readBody: bodies.read,
       page: loadPage,
     })
   }

@@ -1,9 +1,10 @@
 // The inspector of `toolshelf mcp --http`: shows the events of the gateway, and its servers as the reader's clients see them.
-import type { EventFeed, InspectedServers } from '@toolshelf/inspector'
+import type { EventFeed } from '@toolshelf/inspector'
 import type { McpGateway, ServerConfig } from '@toolshelf/mcp'
-import { thisMachine } from '@toolshelf/mcp/internal'
+import { type GatewaySettings, type Pins, thisMachine } from '@toolshelf/mcp/internal'
 import type { Audit } from '../audit.ts'
 import { editableFiles } from '../servers/own-servers.ts'
+import { inspectedServers } from './inspected-servers.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
 export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts' | 'users' | 'usage'> & {
@@ -13,7 +14,9 @@ export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts'
 }
 
 /** What only the holder of the printed key sees, and what is the same for all. */
-export type InspectedParts = Pick<InspectedServers, 'onChange' | 'pins'> & {
+export type InspectedParts = {
+  readonly onChange: GatewaySettings['onChange']
+  readonly pins?: Pins | undefined
   readonly configs: () => readonly ServerConfig[]
 }
 
@@ -30,7 +33,7 @@ export function openMcpInspector(
     trace: audit.stream.trace,
     servers(user) {
       const { host, shelf } = gateway.viewOf(user)
-      return { host, shelf, onChange, ...(user ? {} : { pins, manage }) }
+      return inspectedServers({ host, shelf, onChange, ...(user ? {} : { pins, manage }) })
     },
   })
 }

@@ -145,7 +145,7 @@ function aboutOf({ version, source, feed, advice }: InspectorOptions, reader: Re
       conversations: seesConversations,
       search: servers !== undefined,
       manageServers: servers?.manage !== undefined,
-      saveHints: (servers?.manage?.editable?.length ?? 0) > 0,
+      saveHints: servers?.manage?.canSaveHints === true,
     },
     recording: { files: feed.files, isLive: true, advice },
     rankers: servers ? RANKERS : [],

@@ -5,7 +5,6 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { errorMessage, isFields } from '@toolshelf/core/internal'
 import { LimitError } from '@toolshelf/core/internal/node'
-import { createBodies, createHostAccess } from '@toolshelf/server/internal'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
 import { pageHtml, respond, respondJson } from './page.ts'
 import { createFindReader, refused } from './readers.ts'
@@ -19,8 +18,6 @@ export type Inspector = {
   close(): void
 }
 
-const MAX_BODY_BYTES = 1_000_000
-const MAX_HELD_BYTES = 8_000_000
 /** Requests with a body that are answered at once. */
 const MAX_POSTS = 8
 
@@ -32,9 +29,7 @@ const MAX_POSTS = 8
  */
 export function createInspector(options: InspectorOptions): Inspector {
   const { path } = options
-  const access = createHostAccess(options.address, options.hosts ?? [])
   const findReader = createFindReader(options)
-  const bodies = createBodies({ maxBytes: MAX_BODY_BYTES, maxTotalBytes: MAX_HELD_BYTES })
   const closing = new AbortController()
   const table = createEndpointTable(options, findReader, closing.signal)
   const files = createFiles(options)
@@ -43,7 +38,7 @@ export function createInspector(options: InspectorOptions): Inspector {
   async function handle(request: Request): Promise<Response> {
     try {
       const host = request.headers.get('host') ?? ''
-      if (!access.allowsHost(host))
+      if (!options.allowsHost(host))
         throw new InspectorFailure(403, `host "${host.slice(0, 100)}" is not allowed`)
       if (!isSameOrigin(request, host))
         throw new InspectorFailure(403, 'web pages of other origins are not allowed')
@@ -72,7 +67,7 @@ export function createInspector(options: InspectorOptions): Inspector {
     if (posts >= MAX_POSTS) throw new InspectorFailure(503, 'too many requests at once; try again')
     posts++
     try {
-      const body = await bodies.read(request)
+      const body = await options.readBody(request)
       if ('status' in body) throw new InspectorFailure(body.status, body.message)
       body.release()
       if (!isFields(body.value)) throw new InspectorFailure(400, 'the body must be a JSON object')

@@ -1,10 +1,6 @@
 // What only the holder of the printed key may do: start and stop servers, accept changed definitions, save hints.
-import { readFile, realpath, stat } from 'node:fs/promises'
 import type { Fields } from '@toolshelf/core/internal'
 import { cut, errorMessage } from '@toolshelf/core/internal'
-import { JsonFile } from '@toolshelf/core/internal/node'
-import type { ServerConfig } from '@toolshelf/mcp'
-import { createTextRedactor, readEntries, setJsonValue, thisMachine } from '@toolshelf/mcp/internal'
 import type { HintView, PinChange, ServerAction, ServerView } from '../api.ts'
 import {
   type InspectedServers,
@@ -45,10 +41,8 @@ const actions: {
     await host.disconnect(name)
     await host.connect(name)
   },
-  async login({ host, manage: { login, configs } }, name) {
-    const config = configs().find((one) => one.name === name)
-    if (!config || !login) throw new Error(`run "toolshelf login ${name}" in a terminal`)
-    await login(config)
+  async login({ host, manage }, name) {
+    await manage.login?.(name)
     await host.disconnect(name)
     await host.connect(name)
   },
@@ -111,89 +105,18 @@ async function originalNames(
 const MAX_HINT_LENGTH = 500
 
 /** Returns the change that a hint would make, or makes it if it is confirmed. */
-export async function saveHint(servers: ManagedServers, input: Fields): Promise<HintView> {
-  const { shelf, manage } = servers
-  const { configs, editable = [] } = manage
+export async function saveHint({ shelf, manage }: ManagedServers, input: Fields): Promise<HintView> {
   const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)
   const hint = readText(input.hint, 'hint', MAX_HINT_LENGTH)
   if (/\p{Cc}/u.test(hint)) throw new InspectorFailure(400, 'a hint is one line of plain text')
   const entry = shelf.partition().pool.byName.get(name)
-  const config = configs().find((one) => one.name === entry?.server)
-  if (!entry || !config) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
-  const { source } = config
-  if (!editable.includes(source))
-    throw new InspectorFailure(
-      400,
-      `${source} is not your own configuration; copy the server to it with "toolshelf connect"`,
-    )
-  try {
-    const target = await realpath(source)
-    const edit = (text: string) => withHint(text, config, entry.original, hint)
-    const before = await readFile(target, 'utf8')
-    const after = await edit(before)
-    const redact = createTextRedactor(configs())
-    const diff = redact(unifiedDiff(source, before, after))
-    if (input.isConfirmed !== true) return { file: source, diff, isWritten: false }
-    await write(target, edit)
-    return { file: source, diff, isWritten: true }
-  } catch (error) {
-    if (error instanceof InspectorFailure) throw error
-    throw new InspectorFailure(400, `${source} cannot be changed: ${cut(errorMessage(error), 500)}`)
-  }
-}
-
-async function withHint(text: string, config: ServerConfig, tool: string, hint: string): Promise<string> {
-  const { source } = config
-  const name = config.original ?? config.name
-  if (source.endsWith('.toml')) throw new Error('hints are saved in JSON files only')
-  const machine = thisMachine()
-  const placeIn = async (content: string) => {
-    const { entries } = await readEntries({ file: source, text: content }, machine)
-    return entries.find((entry) => entry.name === name)
-  }
-  const place = await placeIn(text)
-  if (!place) throw new Error(`it has no server "${name}" any more`)
-  const changed = setJsonValue(text, [...place.path, 'tools', tool, 'hint'], hint)
-  const tools = (await placeIn(changed))?.fields.tools as Fields | undefined
-  if ((tools?.[tool] as Fields | undefined)?.hint !== hint) throw new Error('the hint could not be placed')
-  return changed
-}
-
-/** One process at a time; the text may have changed since it was shown. */
-async function write(target: string, edit: (text: string) => Promise<string>): Promise<void> {
-  const file = new JsonFile(target)
-  await file.alone(async () => {
-    const { mode, uid, gid } = await stat(target)
-    await file.write(await edit(await readFile(target, 'utf8')), { mode: mode & 0o7777, uid, gid })
-  })
-}
-
-const CONTEXT = 3
-
-/** Returns the diff; empty if the texts are the same. */
-function unifiedDiff(name: string, before: string, after: string): string {
-  if (before === after) return ''
-  const [old, young] = [linesOf(before), linesOf(after)]
-  const shortest = Math.min(old.length, young.length)
-  let start = 0
-  while (start < shortest && old[start] === young[start]) start++
-  let end = 0
-  while (end < shortest - start && old.at(-1 - end) === young.at(-1 - end)) end++
-  const from = Math.max(0, start - CONTEXT)
-  const shared = Math.min(CONTEXT, end)
-  const hunk = [
-    ...old.slice(from, start).map((line) => ` ${line}`),
-    ...old.slice(start, old.length - end).map((line) => `-${line}`),
-    ...young.slice(start, young.length - end).map((line) => `+${line}`),
-    ...old.slice(old.length - end, old.length - end + shared).map((line) => ` ${line}`),
-  ]
-  const sizeOf = (lines: readonly string[]) => lines.length - end + shared - from
-  const place = `@@ -${from + 1},${sizeOf(old)} +${from + 1},${sizeOf(young)} @@`
-  return `${[`--- ${name}`, `+++ ${name}`, place, ...hunk].join('\n')}\n`
-}
-
-function linesOf(text: string): string[] {
-  const lines = text.split(/\r?\n/)
-  if (lines.at(-1) === '') lines.pop()
-  return lines
+  const { server = '', original = '' } = entry ?? {}
+  const isConfirmed = input.isConfirmed === true
+  const saved = await manage
+    .saveHint({ server, tool: original, hint, isConfirmed })
+    .catch((error: unknown) => {
+      throw new InspectorFailure(400, errorMessage(error))
+    })
+  if (!saved) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
+  return saved
 }

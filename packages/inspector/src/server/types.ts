@@ -1,9 +1,7 @@
 // What a process passes to the inspector (the source of events, the servers that it may show and use), and how input is read.
 import type { Shelf, TraceListener } from '@toolshelf/core'
-import type { Authenticator, UsageMeter, User } from '@toolshelf/core/internal'
-import type { McpHost, ServerConfig } from '@toolshelf/mcp'
-import type { GatewaySettings, Pins } from '@toolshelf/mcp/internal'
-import type { About } from '../api.ts'
+import type { Authenticator, Fields, UsageMeter, User } from '@toolshelf/core/internal'
+import type { About, HintView, PinChange, ServerView } from '../api.ts'
 import type { EventFeed } from '../events/files.ts'
 
 /** A server of a folder that the user has not trusted: it is shown and never started. */
@@ -15,35 +13,88 @@ export type ShownServer = {
   readonly does: string
 }
 
+/** A server as its host reports it. */
+export type InspectedServer = {
+  readonly name: string
+  readonly state: Exclude<ServerView['state'], 'untrusted'>
+  /** Why it failed. */
+  readonly reason: string | undefined
+  /** The configuration it came from. */
+  readonly source: string
+  /** What it runs or where it is, without secrets. */
+  readonly transport: string
+  /** It is remote and no key is configured for it, so a login may be what it lacks. */
+  readonly takesLogin: boolean
+  /** The name and version that it reports. */
+  readonly info: { readonly name: string; readonly version: string } | undefined
+  readonly startMilliseconds: number | undefined
+  /** The last lines that the process wrote to stderr. */
+  readonly stderr: string
+  /** What is wrong with its tools. */
+  readonly problems: readonly { readonly tool: string; readonly message: string }[]
+}
+
 /** The servers that a reader sees. */
 export type InspectedServers = {
-  /** The host as the reader's clients have it. */
-  readonly host: McpHost
+  /** The servers as the reader's clients have them. */
+  readonly host: {
+    status(): readonly InspectedServer[]
+    connect(name: string): Promise<unknown>
+    disconnect(name: string): Promise<unknown>
+    refresh(name: string): Promise<unknown>
+  }
   /** The tools that the reader's clients can search. */
   readonly shelf: Shelf
-  readonly onChange: GatewaySettings['onChange']
+  /** A changed definition cannot be used until it is accepted. */
+  readonly isHolding: boolean
   /** Definitions as they were accepted, of all servers: only for a reader who sees everything. */
-  readonly pins?: Pins | undefined
+  readonly pins?: InspectedPins | undefined
   readonly untrusted?: readonly ShownServer[] | undefined
   /** What only the holder of the key that the process printed may use. */
   readonly manage?: ServerManagement | undefined
 }
 
-/** What starts and stops servers, accepts changes and saves hints. */
+type InspectedPins = {
+  list(): Promise<
+    readonly {
+      readonly server: string
+      readonly tools: readonly string[]
+      readonly prompts: readonly string[]
+      readonly changed: readonly ChangedDefinition[]
+    }[]
+  >
+  accept(server: string, names: readonly string[], kind: PinChange['kind']): Promise<unknown>
+}
+
+/** A definition that differs from the one that was accepted. */
+export type ChangedDefinition = {
+  readonly kind: PinChange['kind']
+  readonly name: string
+  readonly before: Fields
+  readonly after: Fields
+  /** False if a definition was too large to be stored. */
+  readonly isWhole: boolean
+}
+
+/** What logs in to servers and saves hints; whatever it throws is shown. */
 export type ServerManagement = {
-  /** The configurations in use, with their secrets, which are hidden in everything that the inspector sends. */
-  readonly configs: () => readonly ServerConfig[]
-  /** Files that hints may be saved in: the user's own configuration. */
-  readonly editable?: readonly string[] | undefined
+  readonly canSaveHints: boolean
+  /** Returns the change that a hint would make, or makes it if it is confirmed; undefined if no such server is configured. */
+  readonly saveHint: (hint: ToolHint) => Promise<HintView | undefined>
   /** Logs the user in to a remote server, in a browser of this machine. */
-  readonly login?: ((config: ServerConfig) => Promise<unknown>) | undefined
+  readonly login?: ((server: string) => Promise<unknown>) | undefined
+}
+
+/** A hint for a tool, which has the server's own name. */
+export type ToolHint = {
+  readonly server: string
+  readonly tool: string
+  readonly hint: string
+  readonly isConfirmed: boolean
 }
 
 /** Servers of a reader who may manage them. */
 export type ManagedServers = InspectedServers & { readonly manage: ServerManagement }
-
-/** What is shown of `InspectedServers`. */
-export type ShownServers = Omit<InspectedServers, 'host'> & { readonly host: Pick<McpHost, 'status'> }
 
 /** Options of `createInspector`. */
 export type InspectorOptions = {
@@ -71,13 +122,18 @@ export type InspectorOptions = {
   readonly key: string
   /** Where the page is: `/`, or a path that ends in a slash. */
   readonly path: string
-  /** The address that the process listens on. */
-  readonly address: string
-  /** Additional host names that requests may use. */
-  readonly hosts?: readonly string[] | undefined
+  /** Returns whether requests may name this host: a foreign name means DNS rebinding. */
+  readonly allowsHost: (host: string) => boolean
+  /** Reads the JSON of a request, within limits. */
+  readonly readBody: (request: Request) => Promise<RequestBody>
   /** The page's files. */
   readonly page: () => Promise<PageFiles>
 }
+
+/** The body of a request, or why it was refused. */
+type RequestBody =
+  | { readonly value: unknown; readonly release: () => void }
+  | { readonly status: number; readonly message: string }
 
 /** The bundled page. */
 export type PageFiles = { readonly script: string; readonly style: string }

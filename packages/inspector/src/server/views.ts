@@ -6,16 +6,21 @@ import {
   cleanText,
   cut,
   definitionTokens,
+  type Fields,
   hash,
   spellOutInvisible,
   textOf,
   toJson,
 } from '@toolshelf/core/internal'
-import type { ServerStatus } from '@toolshelf/mcp'
-import type { DefinitionChange, ListedTool } from '@toolshelf/mcp/internal'
-import { describeTransport } from '@toolshelf/mcp/internal'
 import type { PinChange, ServerAction, ServerView, ToolView } from '../api.ts'
-import { InspectorFailure, MAX_NAME_LENGTH, type ShownServer, type ShownServers } from './types.ts'
+import {
+  type ChangedDefinition,
+  type InspectedServer,
+  type InspectedServers,
+  InspectorFailure,
+  MAX_NAME_LENGTH,
+  type ShownServer,
+} from './types.ts'
 
 const MAX_LINE_LENGTH = 2000
 const MAX_LOG_LENGTH = 16_000
@@ -23,7 +28,7 @@ const MAX_PROBLEMS = 200
 const MAX_CHANGES = 500
 
 /** Returns the views of all servers. */
-export async function serverViews(servers: ShownServers): Promise<ServerView[]> {
+export async function serverViews(servers: InspectedServers): Promise<ServerView[]> {
   const changes = await changesOf(servers)
   const costs = costsOf(servers)
   return [
@@ -33,13 +38,13 @@ export async function serverViews(servers: ShownServers): Promise<ServerView[]> 
 }
 
 /** Returns the view of one server. Throws for a name that is not configured. */
-export async function serverView(servers: ShownServers, name: string): Promise<ServerView> {
+export async function serverView(servers: InspectedServers, name: string): Promise<ServerView> {
   const status = statusOf(servers, name)
   return viewOf(status, servers, await changesOf(servers), costsOf(servers))
 }
 
 /** Returns the status of a server. Throws for a name that is not configured. */
-export function statusOf({ host }: ShownServers, name: string): ServerStatus {
+export function statusOf({ host }: InspectedServers, name: string): InspectedServer {
   const status = host.status().find((one) => one.name === name)
   if (!status) throw new InspectorFailure(404, `no server "${cut(name, 100)}" is configured`)
   return status
@@ -47,7 +52,7 @@ export function statusOf({ host }: ShownServers, name: string): ServerStatus {
 
 type Costs = ReadonlyMap<string, { tokens: number; alwaysLoaded: number; tools: number }>
 
-function costsOf({ shelf }: ShownServers): Costs {
+function costsOf({ shelf }: InspectedServers): Costs {
   const { pool, deferredNames } = shelf.partition()
   const costs = new Map<string, { tokens: number; alwaysLoaded: number; tools: number }>()
   for (const tool of pool.tools) {
@@ -62,35 +67,35 @@ function costsOf({ shelf }: ShownServers): Costs {
   return costs
 }
 
-type Changes = ReadonlyMap<string, readonly DefinitionChange[]>
+type Changes = ReadonlyMap<string, readonly ChangedDefinition[]>
 
-async function changesOf({ pins }: ShownServers): Promise<Changes> {
+async function changesOf({ pins }: InspectedServers): Promise<Changes> {
   const pinned = (await pins?.list()) ?? []
   return new Map(pinned.map(({ server, changed }) => [server, changed]))
 }
 
 function viewOf(
-  status: ServerStatus,
-  { onChange, manage }: ShownServers,
+  status: InspectedServer,
+  { isHolding, manage }: InspectedServers,
   changes: Changes,
   costs: Costs,
 ): ServerView {
-  const { name, state, reason, config, info } = status
+  const { name, state, reason, source, info } = status
   const { tokens, alwaysLoaded, tools } = costs.get(name) ?? { tokens: 0, alwaysLoaded: 0, tools: 0 }
   const changed = (changes.get(name) ?? []).slice(0, MAX_CHANGES)
   return {
     name,
     state,
     reason: reason === undefined ? null : shown(reason),
-    transport: shown(`${config.transport.kind}: ${describeTransport(config.transport)}`),
-    source: config.source,
+    transport: shown(status.transport),
+    source,
     software: info ? shown(`${info.name} ${info.version}`) : null,
     startMilliseconds: status.startMilliseconds ?? null,
     tools,
     tokens,
     alwaysLoadedTokens: alwaysLoaded,
     log: cut(cleanText(status.stderr), MAX_LOG_LENGTH),
-    changes: changed.map((change) => pinChange(change, onChange === 'hold')),
+    changes: changed.map((change) => pinChange(change, isHolding)),
     problems: status.problems
       .slice(0, MAX_PROBLEMS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
@@ -118,13 +123,9 @@ function untrustedView({ name, source, does }: ShownServer): ServerView {
 }
 
 /** Returns what can be done with a server in its state. */
-export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): ServerAction[] {
+export function actionsOf({ state, takesLogin }: InspectedServer, canLogin: boolean): ServerAction[] {
   if (state === 'disabled') return []
-  const { transport } = config
-  const hasKey =
-    transport.kind !== 'stdio' &&
-    Object.keys(transport.headers).some((header) => header.toLowerCase() === 'authorization')
-  const login: ServerAction[] = canLogin && transport.kind !== 'stdio' && !hasKey ? ['login'] : []
+  const login: ServerAction[] = canLogin && takesLogin ? ['login'] : []
   if (state === 'connected') return ['stop', 'reconnect', 'refresh', ...login]
   return state === 'pending' ? login : ['start', ...login]
 }
@@ -139,7 +140,7 @@ const MAX_DESCRIPTION_LENGTH = 4000
 const PIECE = 100
 
 /** Yields the JSON of all tools in pieces. */
-export async function* toolPieces(servers: ShownServers | undefined): AsyncGenerator<string, void> {
+export async function* toolPieces(servers: InspectedServers | undefined): AsyncGenerator<string, void> {
   const tools = servers?.shelf.partition().pool.tools ?? []
   yield '['
   for (let from = 0; from < tools.length; from += PIECE) {
@@ -149,7 +150,7 @@ export async function* toolPieces(servers: ShownServers | undefined): AsyncGener
   yield ']'
 }
 
-function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
+function toolView(entry: PoolTool, { shelf }: InspectedServers): ToolView {
   const { name, server, original, hint, definition } = entry
   return {
     name,
@@ -165,7 +166,7 @@ function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
 const MAX_TEXT_LENGTH = 40_000
 
 /** Returns the change as the page shows it. */
-function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
+function pinChange(change: ChangedDefinition, isHolding: boolean): PinChange {
   const { kind, name, before, after, isWhole } = change
   return {
     kind,
@@ -178,7 +179,7 @@ function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
 }
 
 /** A definition line by line; characters that do not show are spelled out. */
-function readable(kind: PinChange['kind'], definition: ListedTool): string {
+function readable(kind: PinChange['kind'], definition: Fields): string {
   const { description = '', inputSchema, name: _, ...rest } = definition
   const parts = [
     String(description),

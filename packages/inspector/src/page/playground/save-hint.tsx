@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { endpoints, type HintInput, type HintView } from '../../api.ts'
 import { messageOf, useAppHandle } from '../app/state.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { UnifiedDiff } from '../ui/diff.tsx'
+import { MarkedDiff } from '../ui/diff.tsx'
 import { ErrorNote } from '../ui/parts.tsx'
 
 export function SaveHint({ tool, hint }: { readonly tool: string; readonly hint: string }) {
@@ -49,7 +49,7 @@ export function SaveHint({ tool, hint }: { readonly tool: string; readonly hint:
             {view.isWritten ? 'Written to ' : 'This changes '}
             <code>{view.file}</code>:
           </p>
-          <UnifiedDiff label="The change of the file" text={view.diff} />
+          <MarkedDiff label="The change of the file" text={view.diff} />
           <ErrorNote text={error} />
         </Dialog>
       )}

@@ -24,15 +24,14 @@ export function TextDiff({
   return <DiffLines label={label} lines={lines.map(({ kind, text }) => ({ kind, text }))} left={left} />
 }
 
-/** A unified diff, as a tool writes it. */
-export function UnifiedDiff({ text, label }: { readonly text: string; readonly label: string }) {
+/** A difference whose lines are marked; see `HintView`. */
+export function MarkedDiff({ text, label }: { readonly text: string; readonly label: string }) {
   const lines = text.split('\n').map((line) => ({ kind: kindOf(line), text: line.replace(/^[-+ ]/, '') }))
   return <DiffLines label={label} lines={lines} left={0} />
 }
 
 function kindOf(line: string): keyof typeof SIGNS {
   if (line.startsWith('@@')) return 'gap'
-  if (line.startsWith('+++') || line.startsWith('---')) return 'same'
   return line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same'
 }
 
