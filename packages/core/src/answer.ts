@@ -3,7 +3,7 @@
 // Implements S1, S8, S12, S13, S16, S17.
 
 import { capabilityOf } from './capabilities.ts'
-import type { Trace, TraceListener } from './events.ts'
+import type { TraceListener } from './events.ts'
 import { isConnecting, wireInUse } from './gate.ts'
 import { aboutChanges, oneLine } from './lib/text.ts'
 import { splitName } from './names.ts'
@@ -27,6 +27,7 @@ import { charactersFor } from './tokens.ts'
 import type {
   Conversation,
   Host,
+  LiveHost,
   PoolTool,
   ServerDetails,
   State,
@@ -35,16 +36,12 @@ import type {
   ToolUse,
 } from './types.ts'
 import { makeWire, selectIt, type Wire } from './wires.ts'
-import { keepFound } from './working.ts'
-
-/** A host whose tools may change while a search waits. */
-type LiveHost = { readonly host: Host; readonly changed: () => Promise<void> }
 
 /**
  * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
  * settled, at the latest after `pendingWaitMs`. A query that names a connecting server waits for that one.
  */
-async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
+async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<Found> {
   const { settings } = live.host
   const named = missingServers(live.host).filter((server) => namesServer(query, server))
   let timer: Timer | undefined
@@ -53,10 +50,11 @@ async function findWhenReady(query: string, limit: number, live: LiveHost): Prom
     while (true) {
       const change = live.changed()
       const { host } = live
-      const isEnough = isOver ? () => true : enoughFor(query, named, host)
+      const partition = partitionOf(host)
+      const isEnough = isOver ? () => true : enoughFor(query, named, host, partition)
       if (isEnough) {
-        const found = await find(query, limit, partitionOf(host), settings)
-        if (isEnough(found)) return found
+        const found = await find(query, limit, partition, settings)
+        if (isEnough(found)) return { host, partition, found }
       }
       if (live.host.pool !== host.pool) continue
       timer ??= settings.timer!(settings.pendingWaitMs)
@@ -67,8 +65,11 @@ async function findWhenReady(query: string, limit: number, live: LiveHost): Prom
   }
 }
 
-/** Returns the tools that a search can find. */
-function partitionOf({ pool, servers, settings }: Host): ToolPartition {
+/** What a search found, and where. */
+type Found = { readonly host: Host; readonly partition: ToolPartition; readonly found: QueryResult }
+
+/** Splits the host's tools as they are now. */
+export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
   return partitionTools(pool, servers, settings.isHidden)
 }
 
@@ -77,11 +78,12 @@ function enoughFor(
   query: string,
   named: readonly string[],
   host: Host,
+  partition: ToolPartition,
 ): ((found: QueryResult) => boolean) | undefined {
   if (!isConnecting(host.servers)) return () => true
   const missing = missingServers(host)
   if (named.some((server) => missing.includes(server))) return undefined
-  if (missing.length === 0 || isNamed(query, partitionOf(host))) return ({ tools }) => tools.length > 0
+  if (missing.length === 0 || isNamed(query, partition)) return ({ tools }) => tools.length > 0
   return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
 }
 
@@ -164,47 +166,44 @@ async function findRelated(
 }
 
 /** Lists the items, one line each; their texts are untrusted and cut. */
-function aboutRelated(items: readonly RelatedItem[]): string {
+function aboutRelated(items: readonly RelatedItem[]): string[] {
   const lines = items.map(({ kind, name, description, advice }) => {
     const about = `${oneLine(kind, MAX_NAME_LENGTH)} ${oneLine(name, MAX_NAME_LENGTH)}: ${oneLine(description, MAX_DESCRIPTION_LENGTH)}`
     return `- ${about} (${oneLine(advice, MAX_ADVICE_LENGTH)})`
   })
-  return lines.length > 0 ? ['Beside your tools, these fit:', ...lines].join('\n') : ''
+  return lines.length > 0 ? ['Beside your tools, these fit:', ...lines] : []
 }
 
 const MAX_RESULTS = 50
 const MAX_UNKNOWN = 10
 /** Maximum number of servers that an answer names per reason. */
 const MAX_SERVERS_NAMED = 20
+/** Characters that wires add in front of the definitions and of the remark. */
+const AROUND_DEFINITIONS = 200
+/** Searches that name their tools, and so get whole definitions. */
+const BY_NAME = new Set(['select', 'name'])
 
-/**
- * The function form of `shelf.answer`: returns the tool_result of a search; undefined for any other call.
- *
- * @example
- * // No server connects later, so nothing ever changes.
- * const live = { host, changed: () => new Promise<void>(() => {}) }
- * const result = await answerSearch(live, conversation, call)
- * if (result) messages.push({ role: 'user', content: [result] })
- */
+/** Answers a search call of the model, and keeps the definitions of what it loads: a tool may be removed before the next request. */
 export async function answerSearch(
   live: LiveHost,
   conversation: Conversation,
   call: ToolUse,
-): Promise<ToolResult | undefined> {
-  if (call.name !== live.host.settings.searchTool) return undefined
-  const wire = searchWire(live.host, conversation.state)
+): Promise<ToolResult> {
+  const { host } = live
+  const wire = searchWire(host, conversation.state)
   if (!wire)
     return textResult(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
-  const { memory } = conversation
-  const { trace = live.host.settings.trace } = conversation
-  const isCompact = !wire.callsByName
-  const outcome = await searchTools(live, call.input, { missed: memory.missed, trace, isCompact })
-  const { tools, remark, missed, isRefused, definitions } = outcome
+  const { memory, trace = host.settings.trace } = conversation
+  const options = { missed: memory.missed, trace, isCompact: !wire.callsByName }
+  const { tools, remark, missed, isRefused, definitions } = await searchTools(live, call.input, options)
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
   if (tools.length === 0) return textResult(call, remark)
   const { state } = conversation
-  conversation.state = { ...state, kept: keepFound(state.kept, tools) }
+  const known = new Set(state.kept.map(({ definition }) => definition.name))
+  const added = tools.filter(({ name }) => !known.has(name))
+  const kept = added.map(({ definition }) => ({ definition, place: 'deferred' as const }))
+  if (added.length > 0) conversation.state = { ...state, kept: [...state.kept, ...kept] }
   trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
   return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined, definitions)
 }
@@ -248,13 +247,7 @@ export type SearchOptions = {
   readonly trace?: TraceListener | undefined
 }
 
-/**
- * The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing.
- *
- * @example
- * const live = { host, changed: () => new Promise<void>(() => {}) }
- * const { tools, remark } = await searchTools(live, { query: 'create github issue' })
- */
+/** Returns what a search call with this input finds. Loads nothing. */
 export async function searchTools(
   live: LiveHost,
   input: unknown,
@@ -268,23 +261,40 @@ export async function searchTools(
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
   if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
-  const found = await findWhenReady(query, limit, live)
+  const { host, partition, found } = await findWhenReady(query, limit, live)
   const allowed = await allow(found.tools, query, settings)
-  const unsearched = unsearchedIn(live.host)
-  trace?.(searchEvent(live.host, query, { found, allowed, unsearched }))
+  const searched = new Set(partition.pool.tools.map(({ server }) => server))
+  // A server of which the last good list is there was searched.
+  const unsearched = [...host.servers].flatMap(([name, server]) =>
+    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
+  )
+  const refused = found.tools.length - allowed.length
+  const left = found.matched - found.tools.length
+  trace?.({
+    type: 'searched',
+    query,
+    matched: found.matched,
+    ranker: found.ranker,
+    searchable: partition.deferred.length,
+    refused,
+    unsearched: unsearched.slice(0, MAX_SERVERS_NAMED).map(({ name }) => name),
+    found: allowed.map(({ name }) => name),
+    scores: allowed.map((tool) => found.scores?.get(tool) ?? null),
+  })
+  const isConnected = (server: string) => !unsearched.some(({ name }) => name === server)
   const remarks = [
-    ...(found.tools.length === 0 ? [nothing(query, partitionOf(live.host))] : []),
-    ...aboutNames(found),
-    ...aboutRest(found, allowed),
-    ...aboutUnread(found),
-    ...aboutMissed(missed, unsearched),
+    ...aboutNames(found, query, partition),
+    refused > 0 && `${refused} found but kept back by the host's rules.`,
+    left > 0 && `${left} more matched and are not loaded; use more specific words or a larger max_results.`,
+    found.unread &&
+      `${found.unread} tools were not searched, because they are still being read; try again shortly.`,
+    ...aboutMissed(missed.filter(isConnected)),
     ...aboutServers(unsearched, allowed.length > 0 ? wasReported : () => false),
-    ...[aboutChanges([...live.host.servers].map(([name, { changes }]) => ({ name, changes }))) || []].flat(),
+    aboutChanges([...host.servers].map(([name, { changes }]) => ({ name, changes }))),
+    isTooLong(typed) && `Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`,
   ]
-  if (isTooLong(typed))
-    remarks.push(`Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`)
-  const related = await findRelated(settings.related, query, partitionOf(live.host).deferred)
-  const remark = [remarks.join(' '), aboutRelated(related)].filter((part) => part !== '').join('\n')
+  const related = await findRelated(host.settings.related, query, partition.deferred)
+  const remark = [remarks.filter(Boolean).join(' '), ...aboutRelated(related)].filter(Boolean).join('\n')
   const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
   const isShort = isCompact && !BY_NAME.has(found.ranker)
   const textOf = ({ definition, json }: PoolTool) => (isShort && compactDefinition(definition)) || json
@@ -296,44 +306,13 @@ export async function searchTools(
     definitions: whole.map(textOf),
     shortened,
     related,
-    left: found.matched - found.tools.length + shortened.length,
-    remark: [remark, text].filter((part) => part !== '').join('\n'),
+    left: left + shortened.length,
+    remark: [remark, text].filter(Boolean).join('\n'),
     unsearched,
     missed: pending.map(({ name }) => name),
     isRefused: false,
   }
 }
-
-/** Builds the event of a search. */
-function searchEvent(
-  host: Host,
-  query: string,
-  parts: {
-    readonly found: QueryResult
-    readonly allowed: readonly PoolTool[]
-    readonly unsearched: readonly UnsearchedServer[]
-  },
-): Trace {
-  const { found, allowed, unsearched } = parts
-  const { matched, scores, ranker } = found
-  return {
-    type: 'searched',
-    query,
-    matched,
-    ranker,
-    searchable: partitionOf(host).deferred.length,
-    refused: found.tools.length - allowed.length,
-    unsearched: unsearched.slice(0, MAX_SERVERS_NAMED).map(({ name }) => name),
-    found: allowed.map(({ name }) => name),
-    scores: allowed.map((tool) => scores?.get(tool) ?? null),
-  }
-}
-
-/** Characters that wires add in front of the definitions and of the remark. */
-const AROUND_DEFINITIONS = 200
-
-/** Searches that name their tools, and so get whole definitions. */
-const BY_NAME = new Set(['select', 'name'])
 
 const NOTHING = {
   query: '',
@@ -388,49 +367,27 @@ async function allow(tools: readonly PoolTool[], query: string, settings: Settin
   return tools.filter((_, index) => verdicts[index])
 }
 
-function nothing(query: string, { deferred }: ToolPartition): string {
-  return `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`
-}
-
-function aboutNames({ unknown }: QueryResult): string[] {
-  const lines = unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
-    const asked = `There is no tool named "${oneLine(name, 100)}".`
-    return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
-  })
-  const rest = unknown.length - lines.length
-  return rest > 0 ? [...lines, `${rest} more of the names do not exist.`] : lines
-}
-
-function aboutUnread({ unread = 0 }: QueryResult): string[] {
-  return unread > 0
-    ? [`${unread} tools were not searched, because they are still being read; try again shortly.`]
-    : []
-}
-
-function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
-  const held = found.tools.length - allowed.length
-  const left = found.matched - found.tools.length
+/** Says that nothing matched, and which names do not exist. */
+function aboutNames({ tools, unknown }: QueryResult, query: string, { deferred }: ToolPartition): string[] {
+  const rest = unknown.length - MAX_UNKNOWN
   return [
-    ...(held > 0 ? [`${held} found but kept back by the host's rules.`] : []),
-    ...(left > 0
-      ? [`${left} more matched and are not loaded; use more specific words or a larger max_results.`]
-      : []),
+    ...(tools.length > 0
+      ? []
+      : [
+          `No deferred tool matches "${oneLine(query, 100)}". ${deferred.length} deferred tools can be searched.`,
+        ]),
+    ...unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
+      const asked = `There is no tool named "${oneLine(name, 100)}".`
+      return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
+    }),
+    ...(rest > 0 ? [`${rest} more of the names do not exist.`] : []),
   ]
 }
 
-/** Returns the servers without any tool in the pool; one whose last good list is there was searched. */
-function unsearchedIn(host: Host): UnsearchedServer[] {
-  const searched = new Set(partitionOf(host).pool.tools.map(({ server }) => server))
-  return [...host.servers].flatMap(([name, server]) =>
-    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
-  )
-}
-
 /** Corrects the last answer: names the servers that it missed and that are searched now. */
-function aboutMissed(missed: readonly string[], unsearched: readonly UnsearchedServer[]): string[] {
-  const isUnsearched = (server: string) => unsearched.some(({ name }) => name === server)
-  const names = missed.filter((server) => !isUnsearched(server)).map((server) => oneLine(server, 60))
-  return names.length > 0 ? [`Connected since your last search and searched now: ${names.join(', ')}.`] : []
+function aboutMissed(connected: readonly string[]): string[] {
+  const names = connected.map((server) => oneLine(server, 60)).join(', ')
+  return names ? [`Connected since your last search and searched now: ${names}.`] : []
 }
 
 /** Names the servers that were not searched, with the reason unless the model knows it. */
@@ -439,24 +396,20 @@ function aboutServers(
   wasReported: (server: UnsearchedServer) => boolean,
 ): string[] {
   const known = unsearched.filter(wasReported)
-  const news = unsearched.filter((server) => !known.includes(server))
-  const namesOf = (servers: readonly UnsearchedServer[], why: (server: ServerDetails) => string = () => '') =>
-    [
-      ...servers.slice(0, MAX_SERVERS_NAMED).map((server) => oneLine(server.name, 60) + why(server)),
-      ...(servers.length > MAX_SERVERS_NAMED ? [`${servers.length - MAX_SERVERS_NAMED} more`] : []),
-    ].join(', ')
-  const named = (state: ServerDetails['state'], why?: (server: ServerDetails) => string) =>
-    namesOf(
-      news.filter((server) => server.state === state),
-      why,
-    )
-  const waiting = named('pending')
-  const failed = named('failed', ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
-  const disabled = named('disabled')
+  const list = (servers: readonly UnsearchedServer[], why: (server: ServerDetails) => string = () => '') => {
+    const names = servers.slice(0, MAX_SERVERS_NAMED).map((server) => oneLine(server.name, 60) + why(server))
+    const rest = servers.length - names.length
+    return [...names, ...(rest > 0 ? [`${rest} more`] : [])].join(', ')
+  }
+  const inState = (wanted: ServerDetails['state']) =>
+    unsearched.filter((server) => server.state === wanted && !known.includes(server))
+  const waiting = list(inState('pending'))
+  const failed = list(inState('failed'), ({ error }) => ` (${oneLine(error ?? 'no reason given', 200)})`)
+  const disabled = list(inState('disabled'))
   return [
-    ...(waiting ? [`Not searched, still connecting: ${waiting}; try again shortly.`] : []),
-    ...(failed ? [`Not searched, failed to connect: ${failed}.`] : []),
-    ...(disabled ? [`Not searched, disabled: ${disabled}.`] : []),
-    ...(known.length > 0 ? [`Still not searched, as told before: ${namesOf(known)}.`] : []),
+    waiting && `Not searched, still connecting: ${waiting}; try again shortly.`,
+    failed && `Not searched, failed to connect: ${failed}.`,
+    disabled && `Not searched, disabled: ${disabled}.`,
+    known.length > 0 ? `Still not searched, as told before: ${list(known)}.` : '',
   ]
 }

@@ -2,26 +2,26 @@
 // each as an event.
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
 
-import { searchWire } from './answer.ts'
+import { answerSearch, partitionOf, searchWire } from './answer.ts'
 import { withOwnNames } from './definition.ts'
-import type { Trace, TraceListener } from './events.ts'
+import type { Trace } from './events.ts'
 import { isConnecting } from './gate.ts'
+import { follow } from './history.ts'
 import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from './lib/json.ts'
 import { silencePromise } from './lib/objects.ts'
 import { errorMessage, oneLine } from './lib/text.ts'
 import { checkResultItem, imageTypeOf } from './media.ts'
 import { closestNames, misnamesArguments } from './names.ts'
 import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.ts'
-import type { Settings } from './options.ts'
-import { partitionTools } from './policy.ts'
+import { badOption } from './options.ts'
 import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results.ts'
 import type {
   Block,
   Conversation,
   Host,
   InputProblem,
+  LiveHost,
   MessageLike,
-  Pool,
   PoolTool,
   Servers,
   State,
@@ -79,37 +79,40 @@ export type ResolvedCall = {
 }
 
 /** Returns what the host must run for a call. */
-export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): ResolvedCall {
+export function resolveCall(
+  { pool, settings }: Pick<Host, 'pool' | 'settings'>,
+  call: ToolUse,
+): ResolvedCall {
   const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
   const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
   const entry = pool.byName.get(name)
   const sent = inner ? (inner.arguments ?? {}) : call.input
-  const input = withOwnNames(sent, entry?.names)
+  const input = entry?.names ? withOwnNames(sent, entry.names) : sent
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
-/**
- * The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one.
- *
- * @example
- * const { loaded } = foldHistory(messages, 'ToolSearch')
- * const result = checkCall(host, conversation, call, loaded) ?? (await runTool(call))
- */
+/** Explains a call that cannot be run (V2); undefined for a valid one. */
 export function checkCall(
   host: Host,
-  conversation: Conversation,
+  { state, memory }: Conversation,
   call: ToolUse,
-  loaded: ReadonlySet<string>,
+  messages?: readonly MessageLike[],
 ): ToolResult | undefined {
-  const { settings, pool, servers } = host
+  const { settings, servers } = host
   if (call.name === settings.searchTool) return undefined
-  if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
-  const partition = partitionTools(pool, servers, settings.isHidden)
-  const { name, input } = resolveCall(call, partition.pool, settings)
+  if (call.name === settings.callTool && !isWrapped(call.input))
+    return refuse(
+      call,
+      `${settings.callTool} takes {"name": "<full name of the tool>", "arguments": {…}}; the arguments are what the tool's definition describes.`,
+    )
+  const partition = partitionOf(host)
+  const { name, input } = resolveCall({ pool: partition.pool, settings }, call)
   const entry = partition.pool.byName.get(name)
-  const wire = searchWire(host, conversation.state)
-  if (!entry) return refuse(call, unknownTool(name, partition, servers, conversation.state, wire))
-  const isUnseen = !loaded.has(name) && !wasShown(conversation.state, name, partition)
+  const wire = searchWire(host, state)
+  if (!entry) return refuse(call, unknownTool(name, partition, servers, state, wire))
+  const known = messages ? undefined : memory.history
+  const { facts } = known ?? follow(memory, messages ?? [], settings.searchTool)
+  const isUnseen = !facts.loaded.has(name) && !wasShown(state, name, partition)
   const remedy =
     isUnseen && wire
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
@@ -140,10 +143,6 @@ function isWrapped(input: unknown): boolean {
   return typeof call.name === 'string' && !misnamesArguments(call)
 }
 
-function wrapFirst({ callTool }: Settings): string {
-  return `${callTool} takes {"name": "<full name of the tool>", "arguments": {…}}; the arguments are what the tool's definition describes.`
-}
-
 type Wrapped = { readonly name?: unknown; readonly arguments?: unknown }
 
 /** Suggests the closest names (V4). */
@@ -169,22 +168,18 @@ function unknownTool(
  * schema (V1), because the one that the model got may accept more.
  */
 function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
-  const problems = problemsOf(entry, input, validate)
-  return problems.length > 0 ? describe(entry, problems, input) : undefined
-}
-
-function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly InputProblem[] {
+  const { tool, name, names } = entry
   const schema = tool.input_schema ?? tool.inputSchema
-  if (typeof schema !== 'object') return []
+  if (typeof schema !== 'object') return undefined
+  let problems: readonly InputProblem[] = []
   try {
-    const problems = validate(schema, input ?? {})
-    return silencePromise(problems) ? [] : problems
+    const found: unknown = validate(schema, input ?? {})
+    if (Array.isArray(found)) problems = found
+    else silencePromise(found)
   } catch {
-    return []
+    // A validator that throws refuses nothing.
   }
-}
-
-function describe({ name, names }: PoolTool, problems: readonly InputProblem[], input: unknown): string {
+  if (problems.length === 0) return undefined
   const lines = problems.map((problem) => {
     const place = problem.path === '' ? 'the input' : sentPath(problem.path, names)
     const explained = explainString(problem, input)
@@ -335,7 +330,7 @@ function jsonOrRemark(value: unknown): string {
   }
 }
 
-/** The function form of `shelf.shelve`: returns the result as it is, or the replacement of a long one. */
+/** Returns the result as it is, or the replacement of a long one. */
 export async function shelveResult(
   host: Host,
   conversation: Conversation,
@@ -344,7 +339,7 @@ export async function shelveResult(
 ): Promise<ToolResult> {
   const { results, notify, trace = undefined } = host.settings
   if (!results || result.is_error === true || call.name === READ_TOOL) return result
-  const { name, server } = resolveCall(call, host.pool, host.settings)
+  const { name, server } = resolveCall(host, call)
   const budget =
     host.pool.byName.get(name)?.tool.resultBudget ??
     host.servers.get(server ?? '')?.resultBudget ??
@@ -367,19 +362,6 @@ export async function shelveResult(
     notify(`a result of "${name}" could not be put on the shelf and is sent whole: ${errorMessage(error)}`)
     return result
   }
-}
-
-/** Answers a call of the reading tool; returns undefined for any other call, or if results are not stored. */
-export async function answerRead(
-  { settings: { results, pause } }: Host,
-  { state }: Conversation,
-  call: ToolUse,
-): Promise<ToolResult | undefined> {
-  if (!results || call.name !== READ_TOOL) return undefined
-  const part = await readShelved(results, state.results?.owner, call.input, pause)
-  if ('problem' in part) return refuse(call, part.problem)
-  const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
-  return { type: 'tool_result', tool_use_id: call.id, content }
 }
 
 function isText(block: Block): block is Block & TextBlock {
@@ -582,38 +564,49 @@ export type RunOptions = {
   readonly execute: Execute
 }
 
-/** The parts of a shelf that answer a call. */
-type CallSteps = {
-  answer(call: ToolUse): Promise<ToolResult | undefined>
-  check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
-  resolve(call: ToolUse): ResolvedCall
-  shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
-  readonly trace: TraceListener | undefined
+/** Answers a call of the shelf's own tools, a search or a read of a long result; undefined for any other call. */
+export async function answerOwn(
+  live: LiveHost,
+  conversation: Conversation,
+  call: ToolUse,
+): Promise<ToolResult | undefined> {
+  const { searchTool, results, pause } = live.host.settings
+  if (results && call.name === READ_TOOL) {
+    const part = await readShelved(results, conversation.state.results?.owner, call.input, pause)
+    if ('problem' in part) return refuse(call, part.problem)
+    const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
+    return { type: 'tool_result', tool_use_id: call.id, content }
+  }
+  return call.name === searchTool ? answerSearch(live, conversation, call) : undefined
 }
 
 /** Returns the result of any call. */
 export async function runCall(
-  steps: CallSteps,
+  live: LiveHost,
+  conversation: Conversation,
   call: ToolUse,
-  { messages, execute }: RunOptions,
+  options: RunOptions,
 ): Promise<ToolResult> {
-  const { trace } = steps
-  let subject: CallSubject | undefined
+  const { messages, execute } = options ?? {}
+  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
+  const { host } = live
+  const { trace = host.settings.trace } = conversation
+  let subject: CallSubject = { id: call.id, name: call.name }
   const ended = (result: ToolResult, outcome: CallOutcome) => {
-    trace?.(resultEvent(subject ?? { id: call.id, name: call.name }, outcome, result.content))
+    trace?.(resultEvent(subject, outcome, result.content))
     return result
   }
   try {
-    const answered = await steps.answer(call)
+    const answered = await answerOwn(live, conversation, call)
     if (answered) return answered
-    const refused = steps.check(call, messages)
+    const refused = checkCall(host, conversation, call, messages)
     if (refused) return ended(refused, 'refused')
-    const resolved = steps.resolve(call)
+    const resolved = resolveCall(host, call)
     subject = { id: call.id, name: resolved.name, server: resolved.server }
     trace?.({ type: 'call', ...subject, content: resolved.input })
     const result = toolResult(call, await execute(resolved))
     ended(result, result.is_error ? 'failed' : 'done')
-    return await steps.shelve(call, result)
+    return await shelveResult(host, conversation, call, result)
   } catch (error) {
     const text = `The tool failed: ${errorMessage(error)}`
     return ended(toolResult(call, text, { isError: true }), 'failed')

@@ -13,7 +13,7 @@ import {
   strings,
   textBlock,
 } from './notes.ts'
-import type { AnnouncementStep, Block, Message, MessageLike } from './types.ts'
+import type { AnnouncementStep, Block, Memory, Message, MessageLike } from './types.ts'
 
 /** Replaces a result that is no longer in the history. */
 const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
@@ -198,7 +198,12 @@ export type Anchors = WeakMap<Message, Message[]>
  * Continues reading where the last call stopped (L4). Messages are recognised by identity: a host that changes an old
  * message must replace the object.
  */
-export function follow(
+export function follow(memory: Memory, messages: readonly MessageLike[], searchName: string): FoldedHistory {
+  memory.history = extended(memory.history, messages as readonly Message[], memory.anchors, searchName)
+  return memory.history
+}
+
+function extended(
   known: FoldedHistory | undefined,
   messages: readonly Message[],
   anchors: Anchors,
@@ -212,7 +217,7 @@ export function follow(
     const own = carriedNote(history, message)
     if (own && own.note !== message) {
       replaceNote(anchors, own, message)
-      return follow(undefined, messages, anchors, searchName)
+      return extended(undefined, messages, anchors, searchName)
     }
     if (own) own.isCarried = true
     else enter(history, message, searchName)
@@ -235,7 +240,7 @@ export function appendNote(
   const isAtEnd = last === anchor || history.placed.some((one) => one.note === last && one.anchor === anchor)
   anchors.set(anchor, [...(anchors.get(anchor) ?? []), note])
   if (isAtEnd) place(history, note, anchor, searchName)
-  else Object.assign(history, follow(undefined, history.hostMessages, anchors, searchName))
+  else Object.assign(history, extended(undefined, history.hostMessages, anchors, searchName))
 }
 
 /** Finds the shelf's note that a message of the host is, unchanged or as a copy with a breakpoint. */

@@ -5,11 +5,11 @@ import { announce, reload } from './announce.ts'
 import { capabilityOf } from './capabilities.ts'
 import { reportRequest } from './events.ts'
 import { decide, readMode } from './gate.ts'
-import { type Facts, type FoldedHistory, follow } from './history.ts'
+import { type Facts, follow } from './history.ts'
 import { normalize, viewFor, withValidThinking } from './normalize.ts'
 import { partitionTools, undefer } from './policy.ts'
 import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
-import type { Context, Conversation, Decision, History, Host, Message, RequestLike, State } from './types.ts'
+import type { Context, Conversation, Decision, History, Host, RequestLike, State } from './types.ts'
 import { makeWire } from './wires.ts'
 import { demandsOf, openNames, shownBy, toolsFor } from './working.ts'
 
@@ -32,13 +32,7 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   readonly state: State
 }
 
-/**
- * The function form of `shelf.prepare`: returns the request to send, and stores the new state in `conversation`.
- *
- * @example
- * const prepared = await prepareRequest(host, conversation, { model, max_tokens: 1024, messages })
- * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
- */
+/** Returns the request to send, and stores the new state in `conversation`. */
 export async function prepareRequest<Request extends RequestLike>(
   host: Host,
   conversation: Conversation,
@@ -49,12 +43,13 @@ export async function prepareRequest<Request extends RequestLike>(
   const { settings, memory } = context
   const demands = demandsOf(request)
   // 2. What the conversation says: loaded, announced
-  const opened = context.state.hasOpened || wasOpen(read(context, request).facts)
+  const read = () => follow(memory, request.messages, settings.searchTool)
+  const opened = context.state.hasOpened || wasOpen(read().facts)
   // 3. Is tool search on, and why
   const decision = await decide(context, opened)
   const wire = decision.open && decision.wire ? makeWire(decision.wire, context) : undefined
   // 4. What is appended to the history (read again: another call may have extended it during `decide`)
-  const history = read(context, request)
+  const history = read()
   const announced = wire && announce(context, wire, history)
   if (wire) reload(context, wire, history, demands)
   // 5. The tools, in the wire's format
@@ -118,11 +113,6 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     isFixed,
     partition: isFixed ? undefer(partition, openNames(conversation.state)) : partition,
   }
-}
-
-function read({ settings, memory }: Context, { messages }: RequestLike): FoldedHistory {
-  memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, settings.searchTool)
-  return memory.history
 }
 
 /** Only an open gate writes deltas and loads tools, so a history that has them proves that it was open (T6). */

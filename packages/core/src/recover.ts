@@ -4,23 +4,23 @@
 import { backEndKey, usesReferences } from './gate.ts'
 import { parseBetas } from './lib/json.ts'
 import type { Prepared } from './prepare.ts'
-import type { SharedShelf } from './shelf.ts'
-import type { RequestLike } from './types.ts'
+import type { Host, RequestLike } from './types.ts'
 
 /** Remembers a refusal and reports it once. Returns whether to send the request again with everything loaded. */
 export function learnRejection(
-  shared: SharedShelf,
+  { settings, rejected }: Host,
   error: unknown,
   model: string,
   sent: Prepared<RequestLike>,
 ): boolean {
-  const { settings } = shared.host
   const spoke = sent.decision.open && usesReferences(sent.decision.wire)
   const message = spoke
     ? rejection(error, parseBetas(sent.headers['anthropic-beta']))?.slice(0, 300)
     : undefined
   if (message === undefined) return false
-  if (shared.reject(backEndKey(settings.baseURL, model))) {
+  const key = backEndKey(settings.baseURL, model)
+  if (!rejected.has(key)) {
+    rejected.add(key)
     settings.trace?.({ type: 'rejected', model, message })
     settings.notify(
       `${model} refused deferred tools, so all tools are loaded from now on. It said: ${message}`,

@@ -1,9 +1,9 @@
 // Implements the shelf that users hold: the tools and their servers, which its forks share, and one conversation.
 // Implements D1, D2, G3, G6, L5, S10, U1.
 
-import { answerSearch, type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
+import { partitionOf, type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
 import {
-  answerRead,
+  answerOwn,
   type Content,
   checkCall,
   type ResolvedCall,
@@ -17,11 +17,12 @@ import { mergeCapabilities } from './capabilities.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compaction.ts'
 import type { TraceListener } from './events.ts'
 import { follow } from './history.ts'
+import { fieldsOf } from './lib/json.ts'
 import { attempt, dropOldest, silencePromise, swallowErrors } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 import { sendableMessages } from './normalize.ts'
 import { badOption, type Options, type Pause, resolveOptions, type Settings, type Timer } from './options.ts'
-import { oddMark, partitionTools } from './policy.ts'
+import { oddMark } from './policy.ts'
 import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
@@ -30,7 +31,7 @@ import {
   type Conversation,
   type History,
   type Host,
-  type Message,
+  type LiveHost,
   type MessageLike,
   newConversation,
   type Pool,
@@ -220,21 +221,21 @@ export type Shelf = {
  * @example
  * const shelf = createPureShelf({ tools, validate: myValidator })
  */
-export function createPureShelf(options: PureShelfOptions = {}): Shelf {
-  const { state } = options
+export function createPureShelf({
+  tools = [],
+  servers = {},
+  state,
+  ...options
+}: PureShelfOptions = {}): Shelf {
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
   if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
-  return shelfOn(sharedShelfFor(options), newConversation({ state }))
-}
-
-function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: PureShelfOptions): SharedShelf {
   if (!Array.isArray(tools)) throw badOption('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
     throw badOption('servers', servers, 'an object by server name')
   const settings = resolveOptions(options)
-  const shared = createSharedShelf(settings, settings.results ? withReadTool(tools) : tools)
+  const shared = createHost(settings, settings.results ? withReadTool(tools) : tools)
   for (const [name, details] of Object.entries(servers)) shared.setServer(name, details)
-  return shared
+  return shelfOn(shared, newConversation({ state }))
 }
 
 function withReadTool(tools: readonly Tool[]): readonly Tool[] {
@@ -244,44 +245,35 @@ function withReadTool(tools: readonly Tool[]): readonly Tool[] {
   return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
 }
 
-function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
-  const { memory } = conversation
-  const searchName = shared.host.settings.searchTool
-  const read = (messages: readonly MessageLike[]) => {
-    memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, searchName)
-    return memory.history
-  }
-  const tracer = () => conversation.trace ?? shared.host.settings.trace
+function shelfOn(shared: SharedHost, conversation: Conversation): Shelf {
+  const { remove, replace, readAhead, setServer, refreshCapabilities } = shared
+  const { searchTool, trace } = shared.host.settings
   const shelf: Shelf = {
-    searchTool: searchName,
+    searchTool,
     async prepare(request) {
       checkRequest(request)
       return prepareRequest(shared.host, conversation, request)
     },
-    async run(call, options) {
-      checkRunOptions(options)
-      return runCall({ ...shelf, trace: tracer() }, call, options)
-    },
-    answer: async (call) =>
-      (await answerRead(shared.host, conversation, call)) ?? answerSearch(shared, conversation, call),
+    run: (call, options) => runCall(shared, conversation, call, options),
+    answer: async (call) => answerOwn(shared, conversation, call),
     search: (input, options) => searchTools(shared, input, { trace: conversation.trace, ...options }),
-    check(call, messages) {
-      const { facts } = messages ? read(messages) : (memory.history ?? read([]))
-      return checkCall(shared.host, conversation, call, facts.loaded)
-    },
-    resolve: (call) => resolveCall(call, shared.host.pool, shared.host.settings),
+    check: (call, messages) => checkCall(shared.host, conversation, call, messages),
+    resolve: (call) => resolveCall(shared.host, call),
     result: toolResult,
     shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
     results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
-      const entries = read(messages).entries as unknown as Item[]
+      const { entries } = follow(conversation.memory, messages, searchTool)
       const reminder = aboutShelved(shelf.results())
-      const compacted = await compactHistory(entries, searchName, { ...options, reminder })
+      const compacted = await compactHistory(entries as unknown as Item[], searchTool, {
+        ...options,
+        reminder,
+      })
       const counts = { before: messages.length, after: compacted.length }
-      tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
+      ;(conversation.trace ?? trace)?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
       return compacted
     },
-    snip: (messages, drop) => snipHistory(messages, searchName, drop),
+    snip: (messages, drop) => snipHistory(messages, searchTool, drop),
     sendable: (history) => sendableMessages(history, conversation.state.grounds !== undefined),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
@@ -294,88 +286,101 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
       }
     },
     async recover(error, request, prepared) {
-      return learnRejection(shared, error, request.model, prepared) ? shelf.prepare(request) : undefined
+      return learnRejection(shared.host, error, request.model, prepared) ? shelf.prepare(request) : undefined
     },
     add: (added) => shared.add([added].flat()),
-    remove: shared.remove,
-    replace: shared.replace,
-    readAhead: shared.readAhead,
-    pending: (server) => shared.setServer(server, { state: 'pending' }),
-    failed: (server, error) => shared.setServer(server, { state: 'failed', error: String(error) }),
-    setServer: shared.setServer,
+    remove,
+    replace,
+    readAhead,
+    pending: (server) => setServer(server, { state: 'pending' }),
+    failed: (server, error) => setServer(server, { state: 'failed', error: String(error) }),
+    setServer,
     fork: ({ isSubAgent = true, state, trace, hide } = {}) =>
       shelfOn(
-        hide ? restrictShelf(shared, hide) : shared,
+        hide ? restrict(shared, hide) : shared,
         newConversation({ state, isSubAgent, trace: trace ?? conversation.trace }),
       ),
-    refreshCapabilities: shared.refreshCapabilities,
-    tools: () => shelf.partition().pool.tools,
-    partition: () => partitionTools(shared.host.pool, shared.host.servers, shared.host.settings.isHidden),
+    refreshCapabilities,
+    tools: () => partitionOf(shared.host).pool.tools,
+    partition: () => partitionOf(shared.host),
     servers: () => shared.host.servers,
     state: () => conversation.state,
   }
   return shelf
 }
 
-function checkRunOptions(options: RunOptions | undefined): void {
-  const execute: unknown = options?.execute
-  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
-}
-
 function checkRequest(request: RequestLike): void {
-  const fields = request as { model?: unknown; messages?: unknown } | null | undefined
-  if (typeof fields?.model !== 'string') throw badRequest('model', 'the id of a model', fields?.model)
-  if (!Array.isArray(fields.messages)) throw badRequest('messages', 'the list of messages', fields.messages)
+  const { model, messages } = fieldsOf(request)
+  const missing = (field: string, expected: string, value: unknown) => {
+    const message = `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`
+    return new ShelfError('BAD_REQUEST', message, value)
+  }
+  if (typeof model !== 'string') throw missing('model', 'the id of a model', model)
+  if (!Array.isArray(messages)) throw missing('messages', 'the list of messages', messages)
 }
 
-function badRequest(field: string, expected: string, value: unknown): ShelfError {
-  const message = `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`
-  return new ShelfError('BAD_REQUEST', message, value)
-}
+/** A host that changes: what a shelf and its forks share. */
+type SharedHost = LiveHost &
+  Pick<Shelf, 'remove' | 'replace' | 'readAhead' | 'setServer' | 'refreshCapabilities'> & {
+    add(tools: readonly Tool[]): void
+  }
 
-/** What a shelf and its forks share. */
-export type SharedShelf = {
-  readonly host: Host
-  add(tools: readonly Tool[]): void
-  remove(names: string | readonly string[] | { readonly server: string }): void
-  /** Replaces all tools of a server. */
-  replace(server: string, tools: readonly Tool[]): void
-  /** Processes a tool in advance of `replace`. */
-  readAhead(tool: Tool): void
-  setServer(name: string, details: Partial<ServerDetails>): void
-  /** Reloads the table; returns false and keeps the last good one if it cannot be loaded or is invalid (G3). */
-  refreshCapabilities(load: () => unknown): Promise<boolean>
-  /** Remembers that a back-end refused references; returns true if it had not before. */
-  reject(key: string): boolean
-  /** Resolves at the next change of tools or servers. */
-  changed(): Promise<void>
-}
-
-/** Creates what a shelf and its forks share. */
-export function createSharedShelf(unguarded: Settings, initial: readonly Tool[]): SharedShelf {
+function createHost(unguarded: Settings, initial: readonly Tool[]): SharedHost {
   const settings = withoutFaults(unguarded)
   const servers = new Map<string, ServerDetails>()
-  const slugs = new Map<string, string>()
-  const rejected = new Set<string>()
-  let waiting: (() => void)[] = []
-  let host: Host = { settings, pool: poolOf([], settings, slugs), servers, rejected, counts: new Map() }
+  const poolOptions: PoolOptions = {
+    descriptionLimit: settings.descriptionLimit,
+    definitionLimit: settings.definitionLimit,
+    reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
+    warn: settings.notify,
+    namePrefix: settings.namePrefix,
+    exactNames: settings.exactNames,
+    slugs: new Map(),
+  }
   let tools: readonly Tool[] = []
+  let host: Host = {
+    settings,
+    pool: buildPool(tools, poolOptions),
+    servers,
+    rejected: new Set(),
+    counts: new Map(),
+  }
+  let wake = () => {}
+  let changed = Promise.resolve()
 
   const change = () => {
-    const woken = waiting
-    waiting = []
-    for (const wake of woken) wake()
+    wake()
+    changed = new Promise((resolve) => {
+      wake = resolve
+    })
   }
   const setTools = (next: readonly Tool[]) => {
-    host = { ...host, pool: poolOf(next, host.settings, slugs) }
+    for (const tool of next) {
+      checkTool(tool)
+      const warning = oddMark(tool)
+      if (warning) settings.notify(warning)
+    }
+    host = { ...host, pool: buildPool(next, poolOptions) }
     tools = next
     change()
   }
+  const setServer = (name: string, details: Partial<ServerDetails>) => {
+    servers.set(name, withDetails(name, servers.get(name), details))
+    change()
+  }
 
-  const shared: SharedShelf = {
+  setTools(initial)
+  if (!settings.capabilities.providers.some(({ provider }) => provider === settings.provider)) {
+    const known = settings.capabilities.providers.map(({ provider }) => provider).join(', ')
+    settings.notify(
+      `provider "${settings.provider}" is not in the capability table (${known}), so all tools are loaded.`,
+    )
+  }
+  return {
     get host() {
       return host
     },
+    changed: () => changed,
     add(added) {
       added.forEach(checkTool)
       const replacements = new Map(added.map((tool) => [ownKey(tool), tool]))
@@ -384,26 +389,22 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
       setTools([...kept, ...added.filter((tool) => !known.has(ownKey(tool)))])
       for (const server of new Set(added.map(serverOf))) {
         if (server !== undefined && servers.get(server)?.state !== 'connected')
-          shared.setServer(server, { state: 'connected' })
+          setServer(server, { state: 'connected' })
       }
     },
     remove(names) {
-      const isGone = matcherFor(names, host.pool)
-      setTools(tools.filter((tool) => !isGone(tool)))
-      if (typeof names === 'object' && 'server' in names && servers.has(names.server)) {
-        shared.setServer(names.server, { state: 'disabled' })
-      }
+      const server = typeof names === 'object' && 'server' in names ? names.server : undefined
+      const gone = new Set([names].flat().map((name) => host.pool.byName.get(name as string)?.tool))
+      setTools(tools.filter((tool) => (server === undefined ? !gone.has(tool) : serverOf(tool) !== server)))
+      if (server !== undefined && servers.has(server)) setServer(server, { state: 'disabled' })
     },
     replace(server, replacements) {
       replacements.forEach(checkTool)
       const owned = replacements.map((tool) => (tool.server === server ? tool : { ...tool, server }))
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
-    readAhead: (tool) => readAhead(tool, { ...poolOptions(settings), slugs }),
-    setServer(name, details) {
-      servers.set(name, withDetails(name, servers.get(name), details))
-      change()
-    },
+    readAhead: (tool) => readAhead(tool, poolOptions),
+    setServer,
     async refreshCapabilities(load) {
       try {
         const capabilities = mergeCapabilities(host.settings.capabilities, await load())
@@ -416,36 +417,6 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
         return false
       }
     },
-    reject: (key) => !rejected.has(key) && Boolean(rejected.add(key)),
-    changed: () => new Promise((resolve) => waiting.push(resolve)),
-  }
-  setTools(initial)
-  if (!settings.capabilities.providers.some(({ provider }) => provider === settings.provider)) {
-    const known = settings.capabilities.providers.map(({ provider }) => provider).join(', ')
-    settings.notify(
-      `provider "${settings.provider}" is not in the capability table (${known}), so all tools are loaded.`,
-    )
-  }
-  return shared
-}
-
-function poolOf(tools: readonly Tool[], settings: Settings, slugs: Map<string, string>): Pool {
-  for (const tool of tools) {
-    checkTool(tool)
-    const warning = oddMark(tool)
-    if (warning) settings.notify(warning)
-  }
-  return buildPool(tools, { ...poolOptions(settings), slugs })
-}
-
-function poolOptions(settings: Settings): PoolOptions {
-  return {
-    descriptionLimit: settings.descriptionLimit,
-    definitionLimit: settings.definitionLimit,
-    reserved: [settings.searchTool, settings.callTool, PLACEHOLDER],
-    warn: settings.notify,
-    namePrefix: settings.namePrefix,
-    exactNames: settings.exactNames,
   }
 }
 
@@ -467,14 +438,46 @@ function ownKey(tool: Tool): string {
   return JSON.stringify([serverOf(tool) ?? null, tool.name])
 }
 
-/** Returns whether a tool has one of these names, or belongs to this server. */
-function matcherFor(
-  names: string | readonly string[] | { readonly server: string },
-  pool: Pool,
-): (tool: Tool) => boolean {
-  if (typeof names === 'object' && 'server' in names) return (tool) => serverOf(tool) === names.server
-  const gone = new Set([names].flat().map((name) => pool.byName.get(name as string)?.tool))
-  return (tool) => gone.has(tool)
+const restricted = new WeakMap<SharedHost, WeakMap<HiddenParts, SharedHost>>()
+
+/** Returns the host without the hidden parts; the same one for the same host and the same `hide`. */
+function restrict(shared: SharedHost, hide: HiddenParts): SharedHost {
+  const known = restricted.get(shared) ?? new WeakMap<HiddenParts, SharedHost>()
+  restricted.set(shared, known)
+  const own = known.get(hide) ?? withoutParts(shared, hide)
+  known.set(hide, own)
+  return own
+}
+
+function withoutParts(shared: SharedHost, hide: HiddenParts): SharedHost {
+  const pools = new WeakMap<Pool, Pool>()
+  const isServerShown = (name: string) => !isHidden(() => hide.server(name))
+  const isShown = (entry: PoolTool) =>
+    (entry.server === undefined || isServerShown(entry.server)) && !isHidden(() => hide.tool(entry))
+  return {
+    ...shared,
+    get host(): Host {
+      const { host } = shared
+      const pool = pools.get(host.pool) ?? poolOf(host.pool, isShown)
+      pools.set(host.pool, pool)
+      const servers = new Map([...host.servers].filter(([name]) => isServerShown(name)))
+      return { ...host, settings: { ...host.settings, related: undefined }, pool, servers }
+    },
+  }
+}
+
+function poolOf(pool: Pool, isShown: (entry: PoolTool) => boolean): Pool {
+  const tools = pool.tools.filter(isShown)
+  if (tools.length === pool.tools.length) return pool
+  return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
+}
+
+function isHidden(check: () => unknown): boolean {
+  try {
+    return Boolean(check())
+  } catch {
+    return true
+  }
 }
 
 /** Messages remembered as sent; a server that causes ever new ones must not fill the memory. */
@@ -483,14 +486,11 @@ const MAX_MESSAGES = 1000
 /** Sends each message to the operator once, and to the trace as a warning. Guards against listeners that throw (G4). */
 function withoutFaults(settings: Settings): Settings {
   const reported = new Set<string>()
-  const remember = (message: string) => {
-    reported.add(message)
-    dropOldest(reported, MAX_MESSAGES)
-  }
   const trace = settings.trace && swallowErrors(settings.trace)
   const notify = (message: string) => {
     if (reported.has(message)) return
-    remember(message)
+    reported.add(message)
+    dropOldest(reported, MAX_MESSAGES)
     trace?.({ type: 'warning', message })
     attempt(() => settings.notify(message))
   }
@@ -541,68 +541,4 @@ function safeTimer(start: (milliseconds: number) => Timer, notify: (message: str
       return { over: Promise.resolve(), cancel: () => {} }
     }
   }
-}
-
-const restricted = new WeakMap<SharedShelf, WeakMap<HiddenParts, SharedShelf>>()
-
-/** Returns the shelf without the hidden parts; the same one for the same shelf and the same `hide`. */
-export function restrictShelf(shared: SharedShelf, hide: HiddenParts): SharedShelf {
-  const known = restricted.get(shared) ?? new WeakMap<HiddenParts, SharedShelf>()
-  restricted.set(shared, known)
-  const shelf = known.get(hide) ?? createRestricted(shared, hide)
-  known.set(hide, shelf)
-  return shelf
-}
-
-function createRestricted(shared: SharedShelf, hide: HiddenParts): SharedShelf {
-  const pools = new WeakMap<Pool, Pool>()
-  const { host: _, ...others } = shared
-  let settings: { readonly from: Settings; readonly own: Settings } | undefined
-
-  function ownSettings(from: Settings): Settings {
-    if (settings?.from !== from) settings = { from, own: { ...from, related: undefined } }
-    return settings.own
-  }
-
-  function visiblePool(pool: Pool): Pool {
-    let visible = pools.get(pool)
-    if (!visible) {
-      visible = hideTools(pool, hide)
-      pools.set(pool, visible)
-    }
-    return visible
-  }
-
-  return {
-    ...others,
-    get host(): Host {
-      const { host } = shared
-      return {
-        ...host,
-        settings: ownSettings(host.settings),
-        pool: visiblePool(host.pool),
-        servers: serversIn(host.servers, hide),
-      }
-    },
-  }
-}
-
-function hideTools(pool: Pool, hide: HiddenParts): Pool {
-  const tools = pool.tools.filter(
-    (entry) => !isHidden(() => (entry.server !== undefined && hide.server(entry.server)) || hide.tool(entry)),
-  )
-  if (tools.length === pool.tools.length) return pool
-  return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
-}
-
-function serversIn(servers: Servers, hide: HiddenParts): Servers {
-  return new Map([...servers].filter(([name]) => !isHidden(() => hide.server(name))))
-}
-
-function isHidden(check: () => boolean): boolean {
-  let answer: unknown = true
-  attempt(() => {
-    answer = check()
-  })
-  return Boolean(answer)
 }

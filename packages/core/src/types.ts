@@ -266,9 +266,16 @@ export type Host = {
   /** Details of the MCP servers, by name. */
   readonly servers: Servers
   /** Back-ends that refused references at run time, by `backEndKey` (G6). */
-  readonly rejected: ReadonlySet<string>
+  readonly rejected: Set<string>
   /** Token counts of pools, shared by all conversations (T5). */
   readonly counts: Counts
+}
+
+/** A host whose tools, servers and settings change: each step takes `host` once. */
+export type LiveHost = {
+  readonly host: Host
+  /** Resolves at the next change of tools or servers. */
+  changed(): Promise<void>
 }
 
 /** One conversation, the main thread or a sub-agent. Each request leaves its new state here. */
@@ -342,7 +349,7 @@ export type Memory = {
   missed: readonly string[]
 }
 
-/** Starts a conversation of the function form, or continues one from its saved state. */
+/** Starts a conversation, or continues one from its saved state. */
 export function newConversation(
   options: { state?: State | undefined; isSubAgent?: boolean; trace?: TraceListener | undefined } = {},
 ): Conversation {

@@ -126,13 +126,6 @@ export function openNames({ kept }: State): string[] {
   return kept.filter(({ place }) => place !== 'deferred').map(({ definition }) => definition.name)
 }
 
-/** Keeps the definitions that a search has just loaded: a tool may be removed before the next request. */
-export function keepFound(kept: readonly Kept[], found: readonly PoolTool[]): readonly Kept[] {
-  const known = new Set(kept.map(({ definition }) => definition.name))
-  const added = found.filter(({ name }) => !known.has(name)).map(keepDeferred)
-  return added.length > 0 ? [...kept, ...added] : kept
-}
-
 /** Returns the tools of the pool to send: immediate ones, undeferred ones, and loaded ones in the order of loading. */
 function currentTools(
   { pool, immediate, deferredNames }: ToolPartition,
