@@ -14,7 +14,8 @@ import { checkResultItem, imageTypeOf } from './media.ts'
 import { closestNames, misnamesArguments } from './names.ts'
 import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.ts'
 import { badOption } from './options.ts'
-import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from './results.ts'
+import { READ_TOOL, type ShelvedResult, shelveText } from './results.ts'
+import { readShelved } from './results-read.ts'
 import type {
   Block,
   Conversation,
@@ -352,12 +353,11 @@ export async function shelveResult(
   if (budget <= 0 || text.length <= budget) return result
   try {
     const owner = ownerIn(conversation, results.newOwner)
-    const { note, preview, handle, kind } = await shelveText(results, { owner, text, budget })
-    record(conversation, { handle, tool: name, kind, size: text.length })
-    const sizes = { kind, size: text.length, shown: note.length + preview.length }
+    const { handle, texts, sizes } = await shelveText(results, { owner, text, budget })
+    record(conversation, { handle, tool: name, kind: sizes.kind, size: sizes.size })
     ;(conversation.trace ?? trace)?.({ type: 'shelved', id: call.id, name, server, ...sizes })
     const others = blocks.filter((block) => !isText(block))
-    return { ...result, content: [textBlock(note), textBlock(preview), ...others] as TextBlock[] }
+    return { ...result, content: [...texts.map(textBlock), ...others] as TextBlock[] }
   } catch (error) {
     notify(`a result of "${name}" could not be put on the shelf and is sent whole: ${errorMessage(error)}`)
     return result
@@ -572,10 +572,11 @@ export async function answerOwn(
 ): Promise<ToolResult | undefined> {
   const { searchTool, results, pause } = live.host.settings
   if (results && call.name === READ_TOOL) {
-    const part = await readShelved(results, conversation.state.results?.owner, call.input, pause)
-    if ('problem' in part) return refuse(call, part.problem)
-    const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
-    return { type: 'tool_result', tool_use_id: call.id, content }
+    const owner = conversation.state.results?.owner
+    const find = (id: string) => (owner === undefined ? undefined : results.store.get(owner, id))
+    const { texts, isError } = await readShelved(find, results.budget, call.input, pause)
+    const content = texts.map(textBlock)
+    return { type: 'tool_result', tool_use_id: call.id, content, ...(isError ? { is_error: isError } : {}) }
   }
   return call.name === searchTool ? answerSearch(live, conversation, call) : undefined
 }

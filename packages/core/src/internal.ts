@@ -159,18 +159,8 @@ export {
   inputOf,
   type StreamEvent,
 } from './reply.ts'
-export {
-  idIn,
-  pageSizeFor,
-  READ_TOOL,
-  readPart,
-  readResultTool,
-  readShelved,
-  replacementFor,
-  type ShelvedResult,
-  shelveText,
-  unknownHandle,
-} from './results.ts'
+export { READ_TOOL, replacementFor, type ShelvedResult, shelveText } from './results.ts'
+export { readResultTool, readShelved } from './results-read.ts'
 export {
   type Evaluation,
   type EvaluationQuery,

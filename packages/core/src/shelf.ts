@@ -26,7 +26,8 @@ import { oddMark } from './policy.ts'
 import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
-import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results.ts'
+import { aboutShelved, READ_TOOL, type ShelvedResult } from './results.ts'
+import { readResultTool } from './results-read.ts'
 import {
   type Conversation,
   type History,

@@ -84,12 +84,10 @@ export function createShelvedResults(
       try {
         const { id, name, server, trace, caller } = call
         const owner = ownerOf(call)
-        const kept = await shelveText(results, { owner, text: long.text, budget, caller })
-        const { note, preview, kind } = kept
-        const sizes = { kind, size: long.text.length, shown: note.length + preview.length }
+        const { texts, sizes } = await shelveText(results, { owner, text: long.text, budget, caller })
         trace?.({ type: 'shelved', id, name, server, ...sizes })
         call.onShelved()
-        return long.replacedBy([block(note), block(preview)])
+        return long.replacedBy(texts.map(block))
       } catch (error) {
         notify(
           `a result of ${call.name} cannot be put on the shelf; it is sent whole: ${errorMessage(error)}`,
@@ -99,9 +97,9 @@ export function createShelvedResults(
     },
     async read(client, input, work) {
       const { slice } = await work.use('calls')
-      const part = await readShelved(results, ownerOf(client), input, pauseIn(slice))
-      if ('problem' in part) return { content: [block(part.problem)], isError: true }
-      return { content: [part.heading, part.body].filter((text) => text !== '').map(block) }
+      const find = (id: string) => results.store.get(ownerOf(client), id)
+      const { texts, ...rest } = await readShelved(find, results.budget, input, pauseIn(slice))
+      return { content: texts.map(block), ...rest }
     },
     leave(client) {
       const owner = owners.get(client)

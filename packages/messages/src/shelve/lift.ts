@@ -20,7 +20,7 @@ export type Shelved = {
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
   /** Reads a long result for the model; undefined if long results stay whole. */
-  readonly read: ((input: unknown, pause?: Pause) => Promise<string[]>) | undefined
+  readonly read: ((input: unknown, pause?: Pause) => Promise<readonly string[]>) | undefined
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */

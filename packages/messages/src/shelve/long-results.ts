@@ -5,17 +5,13 @@ import type { TraceListener } from '@toolshelf/core'
 import {
   blocksOf,
   type Fields,
-  fieldsOf,
-  idIn,
   oncePerFrozen,
   type Pause,
-  pageSizeFor,
   READ_TOOL,
-  readPart,
   readResultTool,
+  readShelved,
   replacementFor,
   textOf,
-  unknownHandle,
 } from '@toolshelf/core/internal'
 import { digestOf } from '@toolshelf/core/internal/node'
 
@@ -27,7 +23,7 @@ export type LongResults = {
   /** Reports the long results of the newest message, as every request contains the older ones again. */
   readonly report: (messages: readonly Fields[], trace: TraceListener | undefined) => void
   /** Answers a call of the reading tool from the client's own messages: texts, ours first. */
-  readonly read: (messages: readonly Fields[], input: unknown, pause?: Pause) => Promise<string[]>
+  readonly read: (messages: readonly Fields[], input: unknown, pause?: Pause) => Promise<readonly string[]>
 }
 
 /** A result longer than the budget. */
@@ -35,7 +31,6 @@ type LongResult = { readonly block: Fields; readonly text: string; readonly id: 
 
 /** Creates the replacement; `budget` is the number of characters up to which a result stays whole. */
 export function createLongResults(budget: number): LongResults {
-  const pageSize = pageSizeFor(budget)
   const longIn = oncePerFrozen((message: Fields): readonly LongResult[] =>
     message.role !== 'user' ? [] : blocksOf(message.content).flatMap((block) => longResult(block, budget)),
   )
@@ -44,7 +39,7 @@ export function createLongResults(budget: number): LongResults {
     if (long.size === 0) return message
     const content = blocksOf(message.content).map((block) => {
       const result = long.get(block)
-      return result ? withPreview(result, budget, pageSize) : block
+      return result ? withPreview(result, budget) : block
     })
     return Object.freeze({ ...message, content })
   })
@@ -55,19 +50,14 @@ export function createLongResults(budget: number): LongResults {
       const newest = messages.at(-1)
       if (!trace || !newest) return
       for (const { block, text, id } of longIn(newest)) {
-        const { kind, note, preview } = replacementFor(text, id, { budget, pageSize })
-        const sizes = { kind, size: text.length, shown: note.length + preview.length }
+        const { sizes } = replacementFor(id, { text, budget })
         const callId = textOf(block.tool_use_id)
         trace({ type: 'shelved', id: callId, name: nameOfCall(messages, callId), ...sizes })
       }
     },
     async read(messages, input, pause) {
-      const fields = fieldsOf(input)
-      const id = idIn(fields.handle)
-      const found = messages.flatMap((message) => longIn(message)).find((result) => result.id === id)
-      if (!found) return [unknownHandle(fields.handle)]
-      const part = await readPart(found.text, fields, { pageSize, pause })
-      return 'problem' in part ? [part.problem] : [part.heading, part.body].filter((text) => text !== '')
+      const find = (wanted: string) => messages.flatMap(longIn).find(({ id }) => id === wanted)?.text
+      return (await readShelved(find, budget, input, pause)).texts
     },
   }
 }
@@ -81,10 +71,9 @@ function longResult(block: Fields, budget: number): LongResult[] {
   return [{ block, text, id: digestOf(text) }]
 }
 
-function withPreview({ block, text, id }: LongResult, budget: number, pageSize: number): Fields {
-  const { note, preview } = replacementFor(text, id, { budget, pageSize })
+function withPreview({ block, text, id }: LongResult, budget: number): Fields {
   const others = blocksOf(block.content).filter((one) => !isText(one))
-  const shown = [note, preview].map((written) => ({ type: 'text', text: written }))
+  const shown = replacementFor(id, { text, budget }).texts.map((written) => ({ type: 'text', text: written }))
   return { ...block, content: [...shown, ...others] }
 }
 
