@@ -1,4 +1,4 @@
-// Lists every package whose code is in dist/, with its whole licence. The build fails for a package without one.
+// Lists every package of others whose code is bundled, with its whole licence. The build fails for one without a licence.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ const INNER_PACKAGE = /^\s*\/\/#region .*node_modules\/\.pnpm\/(@?[^@\s]+)@([\w.
 
 export async function writeLicences({ root, metafile, file }) {
   const packages = [...packagesIn(root, metafile).values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  if (packages.length === 0) return
   const parts = packages.map(({ name, version, licence, text }) =>
     [`${name} ${version} (${licence})`, text.trim()].join('\n\n'),
   )

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { bundle } from './bundle.mjs'
@@ -21,23 +21,23 @@ const BESIDE = {
   toolshelf: {
     'packages/core/data': 'data',
     'packages/cli/examples': 'examples',
-    'README.md': 'README.md',
     'CHANGELOG.md': 'CHANGELOG.md',
     [wasm]: 'src/quickjs.wasm',
   },
 }
 
-/** The public packages: their folders, manifests and doors, by the names of their source files. */
+/** The public packages: their folders, manifests, and the source file of each door. */
 async function publicPackages() {
   const names = await readdir(join(root, 'packages'))
   const found = await Promise.all(
     names.map(async (name) => {
       const folder = join(root, 'packages', name)
       const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-      const doors = Object.values(manifest.exports).flatMap(
-        (file) => /^\.\/src\/(.*)\.ts$/.exec(file)?.[1] ?? [],
-      )
-      return { folder, dist: join(folder, 'dist'), manifest, doors }
+      const doors = Object.entries(manifest.exports).flatMap(([door, file]) => {
+        const source = /^\.\/src\/(.*)\.ts$/.exec(file)?.[1]
+        return source === undefined ? [] : [[`${manifest.name}${door.slice(1)}`, source]]
+      })
+      return { folder, dist: join(folder, 'dist'), manifest, doors: Object.fromEntries(doors) }
     }),
   )
   return found.filter(({ manifest }) => !manifest.private)
@@ -52,12 +52,16 @@ async function buildPackage({ folder, dist, manifest, doors }) {
     dist,
     entries: {
       ...Object.fromEntries(
-        [...doors, ...(isCommand ? ['main'] : [])].map((door) => [door, join(folder, 'src', `${door}.ts`)]),
+        [...Object.values(doors), ...(isCommand ? ['main'] : [])].map((door) => [
+          door,
+          join(folder, 'src', `${door}.ts`),
+        ]),
       ),
       ...(hasScripts ? { 'src/worker': join(root, 'packages/scripts/src/worker.mjs') } : {}),
     },
     external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
   })
+  if (!isCommand) refuseForeignSources(metafile, `packages/${basename(folder)}/`)
   if (page) {
     await writeFile(join(dist, 'src/page.js'), page.script)
     await writeFile(join(dist, 'src/page.css'), page.style)
@@ -68,12 +72,18 @@ async function buildPackage({ folder, dist, manifest, doors }) {
   await writeLicences({ root, metafile: { outputs }, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
   const beside = {
     LICENSE: 'LICENSE',
-    ...(isCommand ? {} : { [join(folder, 'README.md')]: 'README.md' }),
+    [`packages/${basename(folder)}/README.md`]: 'README.md',
     ...BESIDE[manifest.name.split('/').at(-1)],
   }
   for (const [from, to] of Object.entries(beside))
-    await cp(from.startsWith('/') ? from : join(root, from), join(dist, to), { recursive: true })
+    await cp(isAbsolute(from) ? from : join(root, from), join(dist, to), { recursive: true })
   await writeFile(join(dist, 'package.json'), `${JSON.stringify(published(manifest), null, 2)}\n`)
+}
+
+/** One of our packages that package.json does not name would be bundled, and be there twice. */
+function refuseForeignSources({ inputs }, own) {
+  const foreign = Object.keys(inputs).find((path) => path.startsWith('packages/') && !path.startsWith(own))
+  if (foreign) throw new Error(`${own} imports ${foreign}, which its package.json does not name`)
 }
 
 /** The manifest as npm gets it: doors lead to what was built. */
@@ -93,12 +103,11 @@ await Promise.all(packages.map(({ dist }) => rm(dist, { recursive: true, force: 
 await mkdir(join(root, 'packages/cli/dist/src'), { recursive: true })
 await Promise.all([...packages.map(buildPackage), emitTypes()])
 
-/** Declarations come from the compiler, package by package; those that no door leads to are left out. */
+/** Declarations come from the compiler, package by package. */
 async function emitTypes() {
   const words = [tsc, '--build', join(root, 'tsconfig.build.json')]
   await promisify(execFile)(process.execPath, words).catch(({ stdout }) => {
     throw new Error(`tsc failed:\n${stdout}`)
   })
-  for (const { dist, doors } of packages)
-    if (doors.length > 0) await keepReachableTypes({ dist: join(dist, 'types'), entries: doors })
+  keepReachableTypes(packages.map(({ dist, doors }) => ({ types: join(dist, 'types'), doors })))
 }
