@@ -21,7 +21,12 @@ const pages = [
   'SECURITY.md',
   'deploy/README.md',
   ...pagesIn('docs'),
+  ...readdirSync(join(root, 'packages'))
+    .map((name) => `packages/${name}/README.md`)
+    .filter((page) => existsSync(join(root, page))),
 ]
+/** What the pages of packages put before a path, since npm shows them elsewhere. */
+const REPOSITORY = 'https://github.com/toolshelf/toolshelf/blob/main/'
 
 describe.each(pages)('%s', (page) => {
   it('links to files and headings that exist', () => {
@@ -84,12 +89,13 @@ function linksIn(text: string): string[] {
   const prose = withoutCode(text).replaceAll(/`[^`\n]*`/g, '`')
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
-    .filter((target) => !/^[a-z]+:/.test(target))
+    .filter((target) => target.startsWith(REPOSITORY) || !/^[a-z]+:/.test(target))
 }
 
 function resolves(page: string, link: string): boolean {
   const [path = '', anchor] = link.split('#')
-  const target = path === '' ? page : join(dirname(page), path)
+  const here = path === '' ? page : join(dirname(page), path)
+  const target = path.startsWith(REPOSITORY) ? path.slice(REPOSITORY.length) : here
   if (!existsSync(join(root, target))) return false
   return anchor === undefined || anchorsIn(read(target)).includes(anchor)
 }
