@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
-  capabilitiesFromFile,
-  capabilitiesFromUrl,
   defaultCapabilities,
   keepCapabilitiesFresh,
   type Shelf,
   type ShelfOptions,
 } from '../packages/core/src/index.ts'
+import { capabilitiesFromFile, capabilitiesFromUrl } from '../packages/core/src/node.ts'
 import { MODEL, mcp, quietShelf } from '../packages/testkit/src/talk.ts'
 import { until } from './mcp/support/processes.ts'
 

@@ -33,11 +33,9 @@ test('public doors', async () => {
       "@toolshelf/core": [
         "ShelfError",
         "applyPolicy",
-        "capabilitiesFromFile",
-        "capabilitiesFromUrl",
         "codingAgentPolicy",
-        "createDiskResults",
         "createMemoryResults",
+        "createRankers",
         "createShelf",
         "defaultCapabilities",
         "estimateTokens",
@@ -48,6 +46,17 @@ test('public doors', async () => {
         "rankers",
         "validateInput",
         "warmUpSearch",
+      ],
+      "@toolshelf/core/bridge": [
+        "bridge",
+      ],
+      "@toolshelf/core/meaning": [
+        "meaning",
+      ],
+      "@toolshelf/core/node": [
+        "capabilitiesFromFile",
+        "capabilitiesFromUrl",
+        "createDiskResults",
       ],
       "@toolshelf/core/pure": [
         "createPureShelf",

@@ -21,7 +21,8 @@ const DIRECTIONS = new Map(
 )
 
 /** The parts of the core that need Node, a clock or packages. */
-const IMPURE = /^core\/src\/(node|embed|rankers)\/|^core\/src\/(index|internal-node|validate)\.ts$/
+const IMPURE =
+  /^core\/src\/(node|embed|rankers)\/|^core\/src\/(bridge|index|internal-node|lib\/sha256|meaning|node|result-stores|schedule|tables\.\w+|validate)\.ts$/
 
 const root = fileURLToPath(new URL('../packages/', import.meta.url))
 const packages = readdirSync(root).filter((name) => name !== 'testkit')
@@ -34,14 +35,26 @@ const comment = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm
 const code = new Map(files.map((path) => [path, readFileSync(root + path, 'utf8').replace(comment, '')]))
 const statement = /^(?:import|export) (type )?(?:[\w*{}\s,$]+? from )?'([^']+)'|\bimport\('([^']+)'\)/gm
 const imports = [...code].flatMap(([from, text]) =>
-  [...text.matchAll(statement)].map(([, type, fixed, deferred]) => {
+  [...text.matchAll(statement)].flatMap(([, type, fixed, deferred]) => {
     const spec = fixed ?? deferred ?? ''
+    const isType = type !== undefined
+    if (spec.startsWith('#')) return chosen(from, spec).map((target) => ({ from, spec, isType, target }))
     const target = spec.startsWith('.') ? posix.join(posix.dirname(from), spec) : undefined
-    return { from, spec, isType: type !== undefined, target }
+    return [{ from, spec, isType, target }]
   }),
 )
-const packageOf = (path: string) => path.split('/')[0] ?? ''
-const manifestOf = (name: string) => JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))
+/** The files that an import of the package itself leads to, by its conditions. */
+function chosen(from: string, spec: string): string[] {
+  const target = manifestOf(packageOf(from)).imports?.[spec] ?? {}
+  const named: string[] = typeof target === 'string' ? [target] : Object.values(target)
+  return named.map((file) => posix.join(packageOf(from), file))
+}
+function packageOf(path: string): string {
+  return path.split('/')[0] ?? ''
+}
+function manifestOf(name: string) {
+  return JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))
+}
 const say = ({ from, spec }: (typeof imports)[number]) => `packages/${from} imports '${spec}'`
 
 test('a package imports those below it, by their doors, and nothing that its package.json does not name', () => {
@@ -77,6 +90,18 @@ test('the core imports no package and nothing of Node, and has no clock, network
     ([path, text]) => isPure(path) && !path.includes('/search/') && impure.test(text),
   )
   expect(bad.map(([path]) => path)).toEqual([])
+})
+
+test('the core runs without Node, except for its doors that say so', () => {
+  const seen = new Set(['index', 'pure', 'internal', 'tables.web'].map((door) => `core/src/${door}.ts`))
+  // What only Node has is behind a condition.
+  const next = (path: string) =>
+    imports.filter(({ from, spec, isType }) => from === path && !isType && spec !== '#tables')
+  for (const path of seen) for (const { target } of next(path)) if (target) seen.add(target)
+  const foreign = [...seen].flatMap(next).filter(({ target }) => target === undefined)
+  expect([...new Set(foreign.map(({ spec }) => spec))].sort()).toEqual([
+    ...['re2js', 'typebox/format', 'typebox/schema', 'typebox/system'],
+  ])
 })
 
 test('no cycles among run-time imports', () => {

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { bundle } from './bundle.mjs'
 import { writeLicences } from './licences.mjs'
 import { bundlePage } from './page.mjs'
+import { writeTables } from './tables.mjs'
 import { keepReachableTypes } from './types.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,7 +18,10 @@ const wasm = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-rele
 
 /** What lies beside the code of a package: from the repository's root to the package's. */
 const BESIDE = {
-  core: { 'packages/core/data': 'data' },
+  core: {
+    'packages/core/data/LICENSE-APACHE-2.0': 'LICENSE-APACHE-2.0',
+    'packages/core/data/NOTICE': 'NOTICE',
+  },
   toolshelf: {
     'packages/core/data': 'data',
     'packages/cli/examples': 'examples',
@@ -33,35 +37,48 @@ async function publicPackages() {
     names.map(async (name) => {
       const folder = join(root, 'packages', name)
       const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-      const doors = Object.entries(manifest.exports).flatMap(([door, file]) => {
-        const source = /^\.\/src\/(.*)\.ts$/.exec(file)?.[1]
-        return source === undefined ? [] : [[`${manifest.name}${door.slice(1)}`, source]]
-      })
-      return { folder, dist: join(folder, 'dist'), manifest, doors: Object.fromEntries(doors) }
+      const doors = Object.entries(manifest.exports).flatMap(([door, file]) =>
+        sourceName(file).map((source) => [`${manifest.name}${door.slice(1)}`, source]),
+      )
+      // Modules that conditions choose from, inside of the package.
+      const chosen = Object.values(manifest.imports ?? {}).flatMap((target) =>
+        typeof target === 'string' ? [] : Object.values(target).flatMap(sourceName),
+      )
+      return { folder, dist: join(folder, 'dist'), manifest, doors: Object.fromEntries(doors), chosen }
     }),
   )
   return found.filter(({ manifest }) => !manifest.private)
 }
 
-async function buildPackage({ folder, dist, manifest, doors }) {
+/** The name of a source file that a manifest points to. */
+const sourceName = (file) => {
+  const name = /^\.\/src\/(.*)\.ts$/.exec(file)?.[1]
+  return name === undefined ? [] : [name]
+}
+
+/** Doors of the core that hold a table each; the build writes them. */
+const TABLES = ['bridge', 'meaning']
+
+async function buildPackage({ folder, dist, manifest, doors, chosen }) {
   const isCommand = manifest.bin !== undefined
   const hasScripts = isCommand || manifest.name === '@toolshelf/scripts'
+  const hasTables = manifest.name === '@toolshelf/core'
   const page = isCommand ? await bundlePage() : undefined
   const metafile = await bundle({
     root,
     dist,
     entries: {
       ...Object.fromEntries(
-        [...Object.values(doors), ...(isCommand ? ['main'] : [])].map((door) => [
-          door,
-          join(folder, 'src', `${door}.ts`),
-        ]),
+        [...Object.values(doors), ...chosen, ...(isCommand ? ['main'] : [])]
+          .filter((name) => !hasTables || !TABLES.includes(name))
+          .map((name) => [name, join(folder, 'src', `${name}.ts`)]),
       ),
       ...(hasScripts ? { 'src/worker': join(root, 'packages/scripts/src/worker.mjs') } : {}),
     },
-    external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+    external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.imports }),
   })
   if (!isCommand) refuseForeignSources(metafile, `packages/${basename(folder)}/`)
+  if (hasTables) await writeTables({ data: join(folder, 'data'), dist })
   if (page) {
     await writeFile(join(dist, 'src/page.js'), page.script)
     await writeFile(join(dist, 'src/page.css'), page.style)
@@ -87,15 +104,22 @@ function refuseForeignSources({ inputs }, own) {
 }
 
 /** The manifest as npm gets it: doors lead to what was built. */
-function published({ devDependencies, ...manifest }) {
+function published({ devDependencies, imports, ...manifest }) {
   const doors = Object.entries(manifest.exports).map(([door, file]) => {
-    const name = /^\.\/src\/(.*)\.ts$/.exec(file)?.[1]
+    const [name] = sourceName(file)
     return [door, name === undefined ? file : { types: `./types/${name}.d.ts`, default: `./${name}.js` }]
   })
+  const built =
+    imports && JSON.parse(JSON.stringify(imports).replaceAll(/"\.\/src\/([^"]*)\.ts"/g, '"./$1.js"'))
   const bin =
     manifest.bin &&
     Object.fromEntries(Object.entries(manifest.bin).map(([name, file]) => [name, file.replace('dist/', '')]))
-  return { ...manifest, ...(bin ? { bin } : {}), exports: Object.fromEntries(doors) }
+  return {
+    ...manifest,
+    ...(bin ? { bin } : {}),
+    ...(built ? { imports: built } : {}),
+    exports: Object.fromEntries(doors),
+  }
 }
 
 const packages = await publicPackages()

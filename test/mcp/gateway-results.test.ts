@@ -160,7 +160,7 @@ describe('long results', () => {
   })
 
   it('a client on stdio finds its results again after a restart, another client does not', async () => {
-    const { createDiskResults } = await import('../../packages/core/src/index.ts')
+    const { createDiskResults } = await import('../../packages/core/src/node.ts')
     const { path: folder, remove } = makeFolder()
     const open = () => {
       const store = createDiskResults({ folder })

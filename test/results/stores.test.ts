@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createDiskResults, createMemoryResults } from '../../packages/core/src/index.ts'
+import { createMemoryResults } from '../../packages/core/src/index.ts'
+import { createDiskResults } from '../../packages/core/src/node.ts'
 
 type ResultLimits = NonNullable<Parameters<typeof createMemoryResults>[0]>
 

@@ -1,8 +1,8 @@
 // S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
 import { describe, expect, it } from 'vitest'
 import type { Embedder } from '../../packages/core/src/embed/embedder.ts'
+import { createModelRank } from '../../packages/core/src/embed/model-rank.ts'
 import { type RankerName, rankers } from '../../packages/core/src/index.ts'
-import { createModelRank } from '../../packages/core/src/rankers/model-rank.ts'
 import { type EvaluationQuery, evaluate } from '../../packages/core/src/search/evaluate.ts'
 import { createHybrid } from '../../packages/core/src/search/hybrid.ts'
 import { type ForeignCatalogue, foreignCatalogues } from './foreign-catalogues.ts'

@@ -31,7 +31,7 @@ import {
   type Skills,
   userSkillFolders,
 } from '@toolshelf/agent/internal'
-import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '@toolshelf/core'
+import { createShelf, type Shelf, type State, type TraceListener } from '@toolshelf/core'
 import {
   cleanText,
   type FindRelated,
@@ -41,6 +41,7 @@ import {
   matchesTool,
   splitToolName,
 } from '@toolshelf/core/internal'
+import { createDiskResults } from '@toolshelf/core/node'
 import { createMcpHost, type LoadedConfig, type McpHost, readConfig, userConfigFiles } from '@toolshelf/mcp'
 import { type LocalMachine, thisMachine, traceServers } from '@toolshelf/mcp/internal'
 import { openAudit } from './audit.ts'

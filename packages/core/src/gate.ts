@@ -180,7 +180,9 @@ function charactersOfTool(entry: PoolTool): number {
 export async function decide(context: Context, opened: boolean): Promise<Decision> {
   const { settings, mode, capability, partition } = context
   const wire = wireOf(settings, capability)
-  const about = { mode: mode.mode, wire, deferrable: partition.deferred.length }
+  const lacks = settings.rank.lacks?.()
+  const deferrable = partition.deferred.length
+  const about = { mode: mode.mode, wire, deferrable, ...(lacks === undefined ? {} : { lacks }) }
   const offered = offerReason(settings, mode, capability)
   if (offered !== 'open') return { open: false, reason: offered, ...about }
   for (const [reason, passes] of checks) {

@@ -1,10 +1,10 @@
 // `@toolshelf/core`: core with a validator, a clock, the environment and a notifier.
 
-import { type ResultOptions, resultSettings } from './node/results/stores.ts'
-import { turns } from './node/scheduler.ts'
-import { startTimer } from './node/timer.ts'
+import type { Environment } from './lib/objects.ts'
 import type { Rank } from './query.ts'
 import { type RankerName, rankers } from './rankers/rankers.ts'
+import { type ResultOptions, resultSettings } from './result-stores.ts'
+import { startTimer, turns } from './schedule.ts'
 import { createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
 import { ShelfError } from './types.ts'
 import { validateInput } from './validate.ts'
@@ -15,19 +15,22 @@ export { type Capabilities, defaultCapabilities } from './capabilities.ts'
 export type { CompactOptions } from './compaction.ts'
 export type { Trace, TraceListener } from './events.ts'
 export { mcpName } from './names.ts'
-export {
-  capabilitiesFromFile,
-  capabilitiesFromUrl,
-  keepCapabilitiesFresh,
-} from './node/capabilities/source.ts'
-export { createDiskResults, createMemoryResults } from './node/results/stores.ts'
 export { applyPolicy, codingAgentPolicy, type ToolPolicy } from './policy.ts'
 export { explainBreak } from './prefix.ts'
 export type { Prepared } from './prepare.ts'
 export { presentMessages } from './present.ts'
 export type { Hit, Rank, Ranking } from './query.ts'
-export { type RankerName, rankers, warmUpSearch } from './rankers/rankers.ts'
+export {
+  createRankers,
+  type RankerName,
+  type Rankers,
+  rankers,
+  type Tables,
+  warmUpSearch,
+} from './rankers/rankers.ts'
+export { createMemoryResults } from './result-stores.ts'
 export type { ResultStore } from './results.ts'
+export { keepCapabilitiesFresh } from './schedule.ts'
 export type { ForkOptions, Shelf } from './shelf.ts'
 export { estimateTokens } from './tokens.ts'
 export type {
@@ -73,12 +76,17 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
     validate: validateInput,
     timer: startTimer,
     pause: turns.pause,
-    environment: process.env,
+    environment: environment(),
     notify: (message) => console.warn(`toolshelf: ${message}`),
     ...given,
     rank: typeof rank === 'string' ? rankerNamed(rank) : rank,
     results: results === false ? undefined : resultSettings(results === true ? {} : results),
   })
+}
+
+/** The environment variables, where there are any. */
+function environment(): Environment {
+  return (globalThis as { process?: { env?: Environment } }).process?.env ?? {}
 }
 
 function rankerNamed(name: string): Rank {

@@ -8,15 +8,11 @@ export { freeBuffer } from './node/free-buffer.ts'
 export { type FileRights, isTemporaryFor, JsonFile, replaceFile } from './node/json-file.ts'
 export { endOfJsonString, MAX_JSON_DEPTH, whyTooComplex } from './node/json-values.ts'
 export { createLimiter, type Limiter } from './node/limiter.ts'
-export { OptionError } from './node/option-error.ts'
 export { proxiedFetch } from './node/proxied-fetch.ts'
 export { nameProxy, proxyProblems } from './node/proxies.ts'
 export { agentFor } from './node/proxy-agents.ts'
-export { digestOf, type ResultOptions, resultSettings } from './node/results/stores.ts'
-export { createScheduler, pauseIn, type Slice, turns, yieldIfOver } from './node/scheduler.ts'
 export { isSecret } from './node/secret.ts'
 export { createSlots } from './node/slots.ts'
-export { startTimer } from './node/timer.ts'
 export {
   type ChildSpan,
   createChildSpan,
@@ -28,9 +24,9 @@ export {
 } from './node/trace-stream.ts'
 export { spawnGuarded, watchdog } from './node/watchdog.ts'
 export { withLock } from './node/with-lock.ts'
-export { seconds, TimeoutError, withTimeout } from './node/with-timeout.ts'
 export { type ClientWork, createClientWork, LimitError, type StartedWork } from './node/work.ts'
 export { createYieldBySize } from './node/yield-by-size.ts'
+export { OptionError } from './option-error.ts'
 export {
   EXPLAINED_RANKERS,
   explainHits,
@@ -41,3 +37,15 @@ export {
   type Why,
 } from './rankers/explained-search.ts'
 export { patientModel, warmUpEntries, whenIndexed } from './rankers/rankers.ts'
+export { digestOf, type ResultOptions, resultSettings } from './result-stores.ts'
+export {
+  createScheduler,
+  pauseIn,
+  type Slice,
+  seconds,
+  startTimer,
+  TimeoutError,
+  turns,
+  withTimeout,
+  yieldIfOver,
+} from './schedule.ts'

@@ -85,7 +85,11 @@ export type Ranking = {
  *   return { hits: hits.slice(0, limit), matched: hits.length }
  * }
  */
-export type Rank = (tools: readonly PoolTool[], query: string, limit: number) => Ranking | Promise<Ranking>
+export type Rank = {
+  (tools: readonly PoolTool[], query: string, limit: number): Ranking | Promise<Ranking>
+  /** Says what searches do without, such as a table; undefined if nothing is missing. Decisions pass it on. */
+  readonly lacks?: () => string | undefined
+}
 
 const MAX_TERMS = 40
 

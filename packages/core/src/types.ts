@@ -204,6 +204,8 @@ export type Decision = {
   readonly thresholdCheck?: ThresholdCheck
   /** Why a check could not be made. */
   readonly error?: string
+  /** What searches do without, such as the table of meanings where there is none, and what follows from that. */
+  readonly lacks?: string
 }
 
 /** The result of the automatic threshold (T). */

@@ -2,9 +2,10 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PermissionRule } from '@toolshelf/agent'
-import { createDiskResults, type RankerName, type Shelf, type TraceListener } from '@toolshelf/core'
+import type { RankerName, Shelf, TraceListener } from '@toolshelf/core'
 import type { OpenTrace, StateStore, UsageMeter } from '@toolshelf/core/internal'
 import { startTimer, turns } from '@toolshelf/core/internal/node'
+import { createDiskResults } from '@toolshelf/core/node'
 import { createPureShelf } from '@toolshelf/core/pure'
 import {
   createMcpHost,

@@ -1,5 +1,6 @@
 // Embeds texts with a sentence encoder in the background and caches the vectors on disk. If the encoder is missing or
 // fails, it warns once and returns no vectors; search works without them.
+import type { EmbedProgress } from '../rankers/rankers.ts'
 import { createBackground } from './background.ts'
 import { type Engine, loadEngine } from './engine.ts'
 import { createLazyEncoder } from './lazy-encoder.ts'
@@ -58,9 +59,6 @@ export interface Embedder {
   /** Ends the worker; vectors stay on disk. */
   close(): Promise<void>
 }
-
-/** Receives how many texts are processed, those with a stored vector included, and how many there are. */
-export type EmbedProgress = (done: number, total: number) => void
 
 /** Maximum concurrent queries; searches beyond that run without the encoder. */
 const MAX_QUERIES = 32

@@ -3,8 +3,8 @@
 // Implements H10.
 
 import type { Trace } from '../events.ts'
+import { type Slice, turns } from '../schedule.ts'
 import { type AccessRefusal, isLimited, type UsageMeter, type User } from '../users.ts'
-import { type Slice, turns } from './scheduler.ts'
 
 /** What work uses up. Calls count as requests. */
 export type WorkKind = 'calls' | 'searches' | 'tokens'

@@ -74,7 +74,7 @@ export async function explainHits(
 ): Promise<SearchExplanation> {
   const index = indexFor(tools)
   if (ranker === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, new Map()) }
-  const translation = translateQuery(index, query)
+  const translation = await translateQuery(index, query)
   // Text that is neither translated nor Latin is ranked by words alone.
   const hasParts = translation !== undefined || isMostlyLatin(query)
   const parts = hasParts ? await explainHybrid(index, translation?.text ?? query, hits) : new Map()

@@ -3,8 +3,8 @@
 // pattern.
 // Implements wire 18, 19.
 import { RE2JS } from 're2js'
-import { turns } from '../node/scheduler.ts'
 import type { Rank } from '../query.ts'
+import { turns } from '../schedule.ts'
 import { SearchInputError } from '../search/input-error.ts'
 import { searchFields } from '../search/query-words.ts'
 import type { PoolTool } from '../types.ts'

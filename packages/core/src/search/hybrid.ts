@@ -61,7 +61,7 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     // Many searches may have waited for the same tools; they continue one after the other.
     await breaks?.pause()
     const maxCandidates = Math.max(CANDIDATES, limit)
-    const translation = translate?.(query, index.knows)
+    const translation = await translate?.(query, index.knows)
     const own =
       translation || !isMostlyLatin(query)
         ? rankByWords(index, translation?.own ?? query, maxCandidates)

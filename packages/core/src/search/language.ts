@@ -497,14 +497,17 @@ export type Translation = {
  * Translates a query; returns undefined if it is English, or in a language without a table. `isKnown` returns whether
  * some tool has the word.
  */
-export type Translate = (query: string, isKnown: (word: string) => boolean) => Translation | undefined
+export type Translate = (
+  query: string,
+  isKnown: (word: string) => boolean,
+) => Promise<Translation | undefined>
 
 /** Creates a translator. It calls `bridge` when the first query needs it; without a table it translates nothing. */
-export function createTranslate(bridge: () => Bridge | undefined): Translate {
-  return (query, isKnown) => {
+export function createTranslate(bridge: () => Promise<Bridge | undefined>): Translate {
+  return async (query, isKnown) => {
     const words = foreignWords(query)
     if (!mayBeForeign(words, isKnown)) return undefined
-    const table = bridge()
+    const table = await bridge()
     const language = table && detectLanguage(query, words, table, isKnown)
     const lexicon = language === undefined ? undefined : table?.lexicon(language)
     if (!table || !lexicon) return undefined

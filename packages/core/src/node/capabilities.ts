@@ -1,8 +1,7 @@
-// Loads a capability table from a file or URL and refreshes it while a host runs (G3).
+// Loads a capability table from a file or a URL (G3).
 // Implements G3.
 import { readFile } from 'node:fs/promises'
-import type { Shelf } from '../../shelf.ts'
-import { proxiedFetch } from '../proxied-fetch.ts'
+import { proxiedFetch } from './proxied-fetch.ts'
 
 const MAX_BYTES = 1_000_000
 
@@ -23,22 +22,4 @@ export function capabilitiesFromUrl(
     if (text.length > MAX_BYTES) throw new Error(`${url} answered with ${text.length} characters`)
     return JSON.parse(text)
   }
-}
-
-/**
- * Reloads the capability table of a shelf now and every `intervalMs` milliseconds until stopped; keeps the last good table if
- * a reload fails.
- *
- * @example
- * const { stop } = keepCapabilitiesFresh(shelf, capabilitiesFromFile('capabilities.json'), 60_000)
- */
-export function keepCapabilitiesFresh(
-  shelf: Shelf,
-  load: () => Promise<unknown>,
-  intervalMs: number,
-): { stop: () => void } {
-  const timer = setInterval(() => void shelf.refreshCapabilities(load), intervalMs)
-  timer.unref()
-  void shelf.refreshCapabilities(load)
-  return { stop: () => clearInterval(timer) }
 }

@@ -10,25 +10,14 @@
 // score (S18).
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Embedder, EmbedProgress } from '../embed/embedder.ts'
 import { dropOldest } from '../lib/objects.ts'
 import { splitName } from '../names.ts'
-import { withTimeout } from '../node/with-timeout.ts'
 import type { Rank } from '../query.ts'
+import type { ModelParts, ModelRank } from '../rankers/rankers.ts'
+import { withTimeout } from '../schedule.ts'
 import type { HybridParts } from '../search/hybrid.ts'
 import type { PoolTool } from '../types.ts'
-
-/** The ranker `model`. */
-export type ModelRank = {
-  readonly rank: Rank
-  /** Resolves when every tool is embedded; false if the encoder is unavailable. */
-  ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
-  /**
-   * Returns a ranker that waits until its candidates, and whatever was queued before, are embedded, and for the query's
-   * vector.
-   */
-  patient(progress?: EmbedProgress): Rank
-}
+import { createEmbedder, type Embedder } from './embedder.ts'
 
 /** Options of `createModelRank`. */
 type ModelRankOptions = {
@@ -46,6 +35,11 @@ const MAX_TEXT_LENGTH = 270
 const CANDIDATES = 20
 /** Candidates of recent searches that are embedded ahead of the rest. */
 const MAX_RECENT = 400
+
+/** The ranker `model` with the encoder that is installed. */
+export function openModel({ createHybrid, notify }: ModelParts): ModelRank {
+  return createModelRank({ embedder: createEmbedder({ notify }), createHybrid })
+}
 
 /** Creates the ranker `model`. */
 export function createModelRank(options: ModelRankOptions): ModelRank {

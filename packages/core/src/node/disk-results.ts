@@ -1,40 +1,11 @@
-// Stores of long results, on disk and in memory, and what a shelf gets if it names none.
-import { createHash, randomUUID } from 'node:crypto'
+// A store of long results on disk.
+import { createHash } from 'node:crypto'
 import { lstat, mkdir, readdir, rm, rmdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DEFAULT_BUDGET, type ResultSettings, type ResultStore } from '../../results.ts'
-import { readBoundedFile } from '../bounded-file.ts'
-import { replaceFile } from '../json-file.ts'
-import { OptionError } from '../option-error.ts'
-
-/** Options for storing long results outside the context. */
-export type ResultOptions = {
-  /** Where to store them. Default: in memory. */
-  readonly store?: ResultStore
-  /** Longest result, in characters, that is sent whole. Default: 25,000. Servers and tools may have their own. */
-  readonly budget?: number
-}
-
-/** Characters of an id: 80 bits. */
-const ID_LENGTH = 16
-
-/** Returns the settings with defaults; throws an `OptionError` for an invalid budget. */
-export function resultSettings({
-  store = createMemoryResults(),
-  budget = DEFAULT_BUDGET,
-}: ResultOptions = {}): ResultSettings {
-  if (!(Number.isFinite(budget) && budget >= 0))
-    throw new OptionError('budget', `option "budget" is ${budget}`, 'use a number of characters, or 0.')
-  return { store, budget, idOf: digestOf, newOwner: randomUUID }
-}
-
-const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
-
-/** Returns the beginning of the text's SHA-256, in digits and letters. */
-export function digestOf(text: string): string {
-  const bytes = createHash('sha256').update(text).digest()
-  return Array.from({ length: ID_LENGTH }, (_, index) => DIGITS[(bytes[index] ?? 0) & 31]).join('')
-}
+import { type ResultLimits, readLimits, tooLarge } from '../result-stores.ts'
+import type { ResultStore } from '../results.ts'
+import { readBoundedFile } from './bounded-file.ts'
+import { replaceFile } from './json-file.ts'
 
 type DiskResultOptions = ResultLimits & {
   /** Where the files are. Created if missing, readable only by this user. */
@@ -146,75 +117,4 @@ async function aboutFile(path: string): Promise<StoredFile | undefined> {
 
 async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => [])
-}
-
-/** Limits of a store of results. */
-type ResultLimits = {
-  /** Maximum bytes of all results. Default: 256 MB on disk, 64 MB in memory. */
-  readonly bytes?: number
-  /** Maximum bytes of the results of one owner. Default: a quarter of `bytes`. */
-  readonly bytesPerOwner?: number
-}
-
-const MEMORY_BYTES = 64_000_000
-
-type Stored = { readonly owner: string; readonly id: string; readonly text: string; readonly bytes: number }
-
-/**
- * Creates a store in memory, whose content is lost when the process ends.
- *
- * @example
- * const shelf = createShelf({ results: { store: createMemoryResults({ bytes: 10_000_000 }) } })
- */
-export function createMemoryResults(limits: ResultLimits = {}): ResultStore {
-  const { bytes: maxBytes, bytesPerOwner } = readLimits(limits, MEMORY_BYTES)
-  /** In order of use, least recently used first. */
-  const stored = new Map<string, Stored>()
-  const keyOf = (owner: string, id: string) => JSON.stringify([owner, id])
-
-  function use(key: string, one: Stored): void {
-    stored.delete(key)
-    stored.set(key, one)
-  }
-
-  function shrink(isCounted: (one: Stored) => boolean, limit: number): void {
-    let sum = 0
-    for (const [key, one] of [...stored].reverse()) {
-      if (!isCounted(one)) continue
-      sum += one.bytes
-      if (sum > limit) stored.delete(key)
-    }
-  }
-
-  return {
-    async put(owner, id, text) {
-      const bytes = Buffer.byteLength(text)
-      if (bytes > bytesPerOwner) throw tooLarge(bytes, bytesPerOwner)
-      use(keyOf(owner, id), { owner, id, text, bytes })
-      shrink((one) => one.owner === owner, bytesPerOwner)
-      shrink(() => true, maxBytes)
-    },
-    async get(owner, id) {
-      const key = keyOf(owner, id)
-      const one = stored.get(key)
-      if (one) use(key, one)
-      return one?.text
-    },
-    async drop(owner) {
-      for (const [key, one] of stored) if (one.owner === owner) stored.delete(key)
-    },
-  }
-}
-
-/** Fills in the defaults; throws for limits that are not positive numbers. */
-function readLimits(limits: ResultLimits, defaultBytes: number): Required<ResultLimits> {
-  const { bytes = defaultBytes, bytesPerOwner = Math.ceil(bytes / 4) } = limits
-  for (const [name, value] of Object.entries({ bytes, bytesPerOwner }))
-    if (!(Number.isFinite(value) && value > 0))
-      throw new OptionError(name, `option "${name}" is ${value}`, 'use a number of bytes above 0.')
-  return { bytes, bytesPerOwner: Math.min(bytes, bytesPerOwner) }
-}
-
-function tooLarge(bytes: number, limit: number): Error {
-  return new Error(`it has ${bytes} bytes, and one owner may store ${limit}`)
 }
