@@ -97,6 +97,15 @@ const runtimes: readonly Runtime[] = [
     },
   },
   {
+    name: 'a program that Bun compiled, away from the package',
+    missing: without(installed.bun),
+    visit: async () => {
+      const program = join(elsewhere, 'shop')
+      await run(fileOf(installed.bun), ['build', '--compile', 'use.mjs', '--outfile', program])
+      return start(program, [], elsewhere)
+    },
+  },
+  {
     name: 'workerd without compatibility flags',
     missing: without('miniflare', installed.node),
     visit: async () => {
@@ -123,8 +132,13 @@ const runtimes: readonly Runtime[] = [
   },
 ]
 
-async function start(command: string, words: readonly string[], cwd = project): Promise<Seen> {
-  const { stdout, stderr } = await promisify(execFile)(command, words, { cwd, timeout: 120_000 })
+function run(command: string, words: readonly string[], cwd = project) {
+  return promisify(execFile)(command, words, { cwd, timeout: 120_000 })
+}
+
+/** Starts a program that prints what was seen. */
+async function start(...command: Parameters<typeof run>): Promise<Seen> {
+  const { stdout, stderr } = await run(...command)
   return { ...JSON.parse(stdout), said: stderr }
 }
 
