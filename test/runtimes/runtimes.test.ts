@@ -14,47 +14,62 @@ import { browserPath, skipReason, startBrowser } from '../inspector/support/brow
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
-const SET = '../runtimes'
+const SET = { folder: '../runtimes' }
 const isArm = process.arch === 'arm64'
 const installed = {
   node: `node-${process.platform}-${process.arch}/bin/node`,
   bun: `@oven/bun-${process.platform}-${isArm ? 'aarch64' : 'x64-baseline'}/bin/bun`,
   deno: `@deno/${process.platform}-${isArm ? 'arm64' : 'x64'}-glibc/deno`,
 }
-const fileOf = (path: string) => join(modulesOf(SET), path)
+const fileOf = (path: string) => join(modulesOf(SET.folder), path)
+const failed: string | undefined = await installClients(SET.folder)
+const without = (...files: string[]) => failed ?? lacking(SET, files)
 
-/** What `visit` of shop.mjs returns. */
-type Seen = { readonly [what: string]: unknown }
+/** What `open` of shop.mjs returns of a conversation. */
+type Conversation = { readonly [what: string]: unknown }
+
+type Seen = {
+  /** With a shelf as it is by default. */
+  readonly own: Conversation
+  /** With a shelf that ranks by words alone. */
+  readonly lexical: Conversation
+  /** With a shelf that is given the tables, where there are none. */
+  readonly given?: Conversation
+  /** What the library said on the console. */
+  readonly said: string
+}
 
 type Runtime = {
   readonly name: string
   /** Why it is not here, in one line. */
   readonly missing?: string | undefined
-  /** Whether the table of word vectors is found there. */
-  readonly knowsMeaning?: boolean
   readonly visit: () => Promise<Seen>
 }
 
 const PARCEL = 'mcp__office__get_parcel'
 const REFUND = 'mcp__shop__refund_order'
 
-const failed: string | undefined = await installClients(SET)
-const without = (...files: string[]) => failed ?? lacking({ folder: SET }, files)
-
-const USE = `
-import { createShelf } from '@toolshelf/core'
-import { visit } from './shop.mjs'
-console.log(JSON.stringify(await visit(createShelf)))
+const OPEN = `
+import { open } from './shop.mjs'
+const own = open()
+const lexical = open({ rank: 'lexical' })
 `
-const WEB = `
-import { createPureShelf } from '@toolshelf/core/pure'
-import { visit } from './shop.mjs'
+const USE = `${OPEN}
+console.log(JSON.stringify({ own: await own(), lexical: await lexical() }))
+`
+/** Where there is no Node, a host brings the tables. */
+const WEB = `${OPEN}
+import { createRankers } from '@toolshelf/core'
+import { bridge } from '@toolshelf/core/bridge'
+import { meaning } from '@toolshelf/core/meaning'
+const given = open({ rank: createRankers({ meaning, bridge }).hybrid })
+const visit = async () => ({ own: await own(), lexical: await lexical(), given: await given() })
 `
 const WORKER = `${WEB}
-export default { fetch: async () => Response.json(await visit(createPureShelf)) }
+export default { fetch: async () => Response.json(await visit()) }
 `
 const PAGE = `${WEB}
-globalThis.seen = visit(createPureShelf)
+globalThis.seen = visit()
 `
 
 /** An empty project with the packed core and nothing else. */
@@ -63,26 +78,19 @@ let project: string
 let elsewhere: string
 
 const runtimes: readonly Runtime[] = [
-  {
-    name: `Node ${process.versions.node}`,
-    knowsMeaning: true,
-    visit: () => start(process.execPath, ['use.mjs']),
-  },
+  { name: `Node ${process.versions.node}`, visit: () => start(process.execPath, ['use.mjs']) },
   {
     name: 'the newest Node',
-    knowsMeaning: true,
     missing: without(installed.node),
     visit: () => start(fileOf(installed.node), ['use.mjs']),
   },
   {
     name: 'Bun',
-    knowsMeaning: true,
     missing: without(installed.bun),
     visit: () => start(fileOf(installed.bun), ['use.mjs']),
   },
   {
     name: 'Deno',
-    knowsMeaning: true,
     missing: without(installed.deno),
     visit: () => {
       const rights = ['--no-prompt', `--allow-read=${project}`, '--allow-env']
@@ -122,9 +130,13 @@ const runtimes: readonly Runtime[] = [
       const browser = await startBrowser()
       try {
         const page = await browser.newPage()
-        await page.goto('about:blank')
+        let said = ''
+        page.on('console', (message) => {
+          said += `${message.text()}\n`
+        })
         await page.addScriptTag({ type: 'module', content: script })
-        return await page.evaluate('globalThis.seen')
+        const seen = await page.waitForFunction('globalThis.seen')
+        return { ...((await seen.jsonValue()) as Omit<Seen, 'said'>), said }
       } finally {
         await browser.close()
       }
@@ -177,7 +189,7 @@ afterAll(() => {
   for (const folder of [project, elsewhere]) if (folder) rmSync(folder, { recursive: true, force: true })
 })
 
-for (const { name, missing, knowsMeaning, visit } of runtimes) {
+for (const { name, missing, visit } of runtimes) {
   if (missing) process.stderr.write(`Skipped: ${name}: ${missing}\n`)
 
   describe.skipIf(missing)(name, () => {
@@ -186,18 +198,31 @@ for (const { name, missing, knowsMeaning, visit } of runtimes) {
       seen = await visit()
     })
 
-    test('offers a search, loads what it finds, and runs it', () => {
-      expect(seen.offered).toContain('ToolSearch')
-      expect(seen.offered).not.toContain(REFUND)
-      expect(seen.selected).toEqual([PARCEL])
-      expect(seen.words).toContain(REFUND)
-      expect(seen.called).toEqual([{ type: 'text', text: 'shop did refund_order' }])
-      expect(seen.loaded).toEqual(expect.arrayContaining([PARCEL, REFUND]))
+    test('a host offers a search, loads what it finds, and runs it, however searches rank', () => {
+      const { own, lexical, given = own } = seen
+      for (const { offered, selected, words, called, loaded } of [own, lexical, given]) {
+        expect(offered).toContain('ToolSearch')
+        expect(offered).not.toContain(REFUND)
+        expect(selected).toEqual([PARCEL])
+        expect(words).toContain(REFUND)
+        expect(called).toEqual([{ type: 'text', text: 'shop did refund_order' }])
+        expect(loaded).toEqual(expect.arrayContaining([PARCEL, REFUND]))
+      }
     })
 
-    test.runIf(knowsMeaning)('finds a tool by what it means', () => {
-      expect(seen.meaning).toContain(REFUND)
-      expect(seen.said).toBe('')
+    test('a search finds by meaning; where it cannot, the decision says so, and the console once', () => {
+      const { own, lexical, given = own, said } = seen
+      expect(given.meaning).toContain(REFUND)
+      expect(given.lacks).toBeUndefined()
+      expect(lexical.meaning).not.toContain(REFUND)
+      const lack = 'no table of meanings: searches rank by words alone'
+      if (seen.given) expect(own.lacks).toContain(lack)
+      expect(said).toBe(seen.given ? `toolshelf: ${lack}\n` : '')
     })
   })
 }
+
+test('a bundle for where there is no Node takes the tables along only if they are asked for', async () => {
+  const lean = await webBundle("export { createShelf } from '@toolshelf/core'", ['browser'])
+  expect(lean.length).toBeLessThan(600_000)
+})

@@ -1,4 +1,5 @@
 // What a host does with the library: it offers the tools of two servers, and the model searches, loads and calls one.
+import { createShelf } from '@toolshelf/core'
 
 const tool = (server, name, description) => {
   const input_schema = { type: 'object', properties: { id: { type: 'string' } } }
@@ -15,9 +16,14 @@ const tools = [
 ]
 const request = { model: 'claude-opus-4-6', max_tokens: 100 }
 
-/** What the model saw, as plain JSON. */
-export async function visit(createShelf, options = {}) {
+/** Opens a shelf; each visit is a conversation of its own. */
+export function open(options) {
   const shelf = createShelf({ ...options, tools })
+  return () => converse(shelf)
+}
+
+/** Returns what the model saw, as plain JSON. */
+async function converse(shelf) {
   const first = await shelf.prepare({ ...request, messages: [{ role: 'user', content: 'Hello' }] })
   let { history, loaded } = first
   const turn = async (name, input) => {
@@ -32,6 +38,7 @@ export async function visit(createShelf, options = {}) {
   const search = async (query) =>
     (await turn('ToolSearch', { query })).flatMap(({ tool_name }) => tool_name ?? [])
   return {
+    lacks: first.decision.lacks,
     offered: first.request.tools.map(({ name }) => name),
     selected: await search('select:mcp__office__get_parcel'),
     words: await search('refund order'),
