@@ -27,7 +27,7 @@ import type {
   ToolPartition,
 } from './types.ts'
 import type { Wire } from './wires.ts'
-import { type Demands, toolsToReload } from './working.ts'
+import { toolsToReload } from './working.ts'
 
 /** Appends a delta, or returns the list to prepend. */
 export function announce(
@@ -81,10 +81,10 @@ function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
 }
 
 /** Appends a search for loaded tools whose definitions are not visible on this wire, e.g. after a compaction. */
-export function reload(context: Context, wire: Wire, history: FoldedHistory, demands: Demands): void {
+export function reload(context: Context, wire: Wire, history: FoldedHistory): void {
   const { memory, partition, settings } = context
   if (!canAppend(history)) return
-  const tools = toolsToReload(context, wire, history.facts, demands)
+  const tools = toolsToReload(context, wire, history.facts)
     .map((name) => partition.pool.byName.get(name))
     .filter((entry): entry is PoolTool => entry !== undefined && partition.deferredNames.has(entry.name))
   if (tools.length === 0) return

@@ -1,7 +1,7 @@
 // Shortens a history without losing a loaded tool: by a summary (C1–C4), or by leaving out single messages (C5).
 // Implements C1, C2, C3, C5.
 
-import { carriesState, foldHistory, keepBlocks, withoutThinking } from './history.ts'
+import { carriesState, foldHistory, hasResult, keepBlocks, withoutThinking } from './history.ts'
 import { plainView, rewrite } from './normalize.ts'
 import { isToolChange, messageBlocks, readDelta, writeBoundary } from './notes.ts'
 import { badOption } from './options.ts'
@@ -124,7 +124,7 @@ function isCleanCut(entries: readonly Message[], start: number): boolean {
   const reply = entries.slice(start).find(({ role }) => role === 'assistant')
   if (reply && answersEarlier(reply)) return false
   if (first?.role === 'assistant') return true
-  return first?.role === 'user' && !messageBlocks(first).some(({ type }) => type === 'tool_result')
+  return first?.role === 'user' && !hasResult(first)
 }
 
 /** Whether a reply begins with the result of a hosted search made in the previous turn. */

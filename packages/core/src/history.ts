@@ -32,7 +32,7 @@ export function noOpenCalls(): OpenCalls {
 /** Records the calls of a reply; returns false for a search result whose search is missing. */
 function followReply(open: OpenCalls, block: Block): boolean {
   if (block.type === 'tool_use' && typeof block.id === 'string') open.calls.add(block.id)
-  if (isSearch(block)) open.searches.add(block.id)
+  if (isHostedSearch(block)) open.searches.add(block.id)
   return block.type !== 'tool_search_tool_result' || open.searches.delete(block.tool_use_id)
 }
 
@@ -63,7 +63,7 @@ export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[]
 
 /** Removes searches without a result from a reply. */
 export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Message | undefined {
-  return keepBlocks(message, (block) => !isSearch(block) || !ids.has(block.id))
+  return keepBlocks(message, (block) => !isHostedSearch(block) || !ids.has(block.id))
 }
 
 /** Filters the blocks of a message; returns undefined if nothing but thinking is left. */
@@ -94,11 +94,12 @@ export function withoutThinking(message: Message): Message {
 }
 
 /** Whether a block is a search that the provider runs itself. */
-function isSearch({ type, name }: Block): boolean {
+export function isHostedSearch({ type, name }: Block): boolean {
   return type === 'server_tool_use' && /^tool_search_tool_/.test(String(name))
 }
 
-function hasResult(message: Message): boolean {
+/** Returns whether a message answers a call. */
+export function hasResult(message: Message | undefined): boolean {
   return messageBlocks(message).some(({ type }) => type === 'tool_result')
 }
 

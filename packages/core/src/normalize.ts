@@ -5,6 +5,8 @@
 import {
   type Facts,
   filterThinking,
+  hasResult,
+  isHostedSearch,
   isThinking,
   noOpenCalls,
   type OpenCalls,
@@ -32,15 +34,13 @@ import {
 import { isReference } from './reading.ts'
 import type { Block, Context, Definition, Message, MessageLike, RequestLike, SendableItem } from './types.ts'
 import { loadedEarlier, type Wire } from './wires.ts'
-import type { Demands } from './working.ts'
 
 /** Returns what the messages of this request may contain. */
 export function viewFor(
-  { capability }: Context,
+  { capability, own: { continuesThread } }: Context,
   wire: Wire | undefined,
   tools: readonly Definition[],
   facts: Facts,
-  { continuesThread }: Demands,
 ): NormalizeView {
   const takesReferences = wire?.takesReferences ?? false
   const referred = takesReferences ? referredNames(facts) : []
@@ -101,7 +101,8 @@ function rewriteResult(block: Block, view: View): Block {
   const kept = items.filter(isKept)
   if (kept.length === items.length) return result
   const lost = items.filter((item) => !isKept(item)).map((item) => String(item.tool_name))
-  return { ...result, content: kept.length > 0 ? kept : [textBlock(sayLost(lost, view))] }
+  const said = view.takesReferences ? `Tools no longer available: ${lost.join(', ')}.` : view.recall(lost)
+  return { ...result, content: kept.length > 0 ? kept : [textBlock(said)] }
 }
 
 /** Moves other blocks after all results, because a result with references may contain nothing else. */
@@ -113,28 +114,23 @@ function apart(blocks: readonly Block[]): readonly Block[] {
       block?.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : []
     if (!items.some(isReference) || items.every(isReference)) return block
     isChanged = true
-    others.push(...items.filter((item) => !isReference(item) && !isBlank(item)))
+    others.push(
+      ...items.filter(
+        (item) => !isReference(item) && !(item.type === 'text' && String(item.text).trim() === ''),
+      ),
+    )
     return { ...block, content: items.filter(isReference) }
   })
   return isChanged ? [...results, ...others] : blocks
-}
-
-function isBlank({ type, text }: Block): boolean {
-  return type === 'text' && String(text).trim() === ''
-}
-
-function sayLost(names: readonly string[], view: View): string {
-  return view.takesReferences ? `Tools no longer available: ${names.join(', ')}.` : view.recall(names)
 }
 
 /** Removes hosted searches and `caller` for back-ends that do not support references. */
 function rewriteReply(block: Block, view: View): Block[] {
   if (block.type === 'tool_search_tool_result') return [rewriteHostedResult(block, view)]
   if (view.takesReferences) return [block]
-  if (block.type === 'server_tool_use' && /^tool_search_tool_/.test(String(block.name))) return []
+  if (isHostedSearch(block)) return []
   const { caller: _, tool_changes: changes, ...rest } = block
-  if (!('caller' in block) && changes === undefined) return [block]
-  return [rest]
+  return 'caller' in block || changes !== undefined ? [rest] : [block]
 }
 
 function rewriteHostedResult(block: Block, view: View): Block {
@@ -178,14 +174,13 @@ const MAX_GROUNDS = 4096
 
 /** Leaves out thinking that is no longer valid. Before the first request to a model that binds it, all counts as valid. */
 export function withValidThinking(
-  { capability, memory, state: { grounds } }: Context,
+  { capability, memory, own, state: { grounds } }: Context,
   { system }: RequestLike & { readonly system?: unknown },
   tools: readonly Definition[],
-  demands: Demands,
   messages: readonly Message[],
 ): Valid {
   if (!capability.boundThinking) return { messages, grounds, losesThinking: false }
-  const front = [...demands.tools, ...tools.filter(({ defer_loading }) => defer_loading !== true)]
+  const front = [...own.tools, ...tools.filter(({ defer_loading }) => defer_loading !== true)]
   const start = hash(toJson([front.map(hashOf), withoutCacheControl(system)]))
   if (memory.bound?.before[0] !== start) memory.bound = { messages: [], before: [start], changed: new Map() }
   const { bound } = memory
@@ -224,7 +219,7 @@ export function withValidThinking(
   return {
     messages: sent,
     grounds: [...open, ...added, link].slice(-MAX_GROUNDS),
-    losesThinking: sent !== messages && demands.thinksByHand && losesStart(messages, sent),
+    losesThinking: sent !== messages && own.thinksByHand && losesStart(messages, sent),
   }
 }
 
@@ -249,16 +244,16 @@ function forgetFrom(place: number, { messages, before, changed }: BoundRequest):
 /** Looks at the first reply since the user's last turn without results. */
 function losesStart(messages: readonly Message[], sent: readonly Message[]): boolean {
   let first = -1
-  let hasResult = messages.at(-1)?.role === 'assistant'
+  let isCalled = messages.at(-1)?.role === 'assistant'
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at] as Message
     if (message.role !== 'assistant') {
-      hasResult ||= messageBlocks(message).some(({ type }) => type === 'tool_result')
+      isCalled ||= hasResult(message)
       continue
     }
-    if (!hasResult) break
+    if (!isCalled) break
     first = at
-    if (messages[at - 1]?.role !== 'assistant') hasResult = false
+    if (messages[at - 1]?.role !== 'assistant') isCalled = false
   }
   return first >= 0 && messages[first] !== sent[first]
 }
@@ -273,22 +268,22 @@ type NormalizeView = View & {
   readonly key: string
 }
 
+type Out = (Message | undefined)[]
+
 /** The normalised part of a history, kept for the next request. */
 export type NormalizedHistory = {
   readonly entries: readonly Message[]
   readonly key: string
   read: number
   /** The normalised messages; undefined in place of a message of which nothing is left. */
-  readonly out: (Message | undefined)[]
-  /** Turns with foreign text beside references; the text moves to the next turn. */
-  readonly waiting: Turn[]
+  readonly out: Out
+  /** Turns with foreign text beside references, which moves to the next turn: the places of their messages. */
+  readonly waiting: (readonly number[])[]
   /** Calls and searches of the newest reply that have no result yet. */
   readonly open: OpenCalls
   /** Searches of the reply before that; their results can come only at the start of the newest reply. */
   readonly late: Set<unknown>
 }
-
-type Turn = { readonly first: number; readonly length: number }
 
 /** Normalises a copy of the history, which itself stays as it is (N7); a normalised history stays the same (N6). */
 export function normalize(
@@ -296,9 +291,12 @@ export function normalize(
   view: NormalizeView,
   memory: { normalized?: NormalizedHistory | undefined },
 ): Message[] {
+  const { key } = view
   const known = memory.normalized
   const normalized =
-    known && known.entries === entries && known.key === view.key ? known : emptyHistory(entries, view.key)
+    known?.entries === entries && known.key === key
+      ? known
+      : { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
   let turn: Message[] = []
   let changes: Message[] = []
   for (let index = normalized.read; index < entries.length; index++) {
@@ -323,11 +321,9 @@ export function normalize(
   const last = copyOf(normalized)
   closeTurn(last, turn, changes, view)
   memory.normalized = normalized
-  return last.out.includes(undefined) ? last.out.filter(isThere) : (last.out as Message[])
-}
-
-function emptyHistory(entries: readonly Message[], key: string): NormalizedHistory {
-  return { entries, key, read: 0, out: [], waiting: [], open: noOpenCalls(), late: new Set() }
+  return last.out.includes(undefined)
+    ? last.out.filter((message) => message !== undefined)
+    : (last.out as Message[])
 }
 
 function copyOf(normalized: NormalizedHistory): NormalizedHistory {
@@ -341,10 +337,6 @@ function copyOf(normalized: NormalizedHistory): NormalizedHistory {
   }
 }
 
-function isThere(message: Message | undefined): message is Message {
-  return message !== undefined
-}
-
 /** Finishes a user turn: adds its messages, made valid, and then its tool changes. */
 function closeTurn(
   normalized: NormalizedHistory,
@@ -356,7 +348,7 @@ function closeTurn(
   const isFirst = view.continuesThread && !normalized.out.some((message) => message?.role === 'assistant')
   shapeTurn(normalized, isFirst ? turn : pairedTurn(turn, normalized.open), view)
   if (changes.length === 0) return
-  if (normalized.out.findLast(isThere)?.role !== 'user')
+  if (normalized.out.findLast((message) => message !== undefined)?.role !== 'user')
     normalized.out.push({ role: 'user', content: TOOLS_CHANGED })
   normalized.out.push(...changes)
 }
@@ -372,92 +364,73 @@ function expireSearches({ out, open, late }: NormalizedHistory): void {
 }
 
 function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
-  const turn = { first: normalized.out.length, length: messages.length }
-  normalized.out.push(...messages)
-  placeNotes(normalized, turn)
+  const { out, waiting } = normalized
+  const turn = messages.map((message) => out.push(message) - 1)
+  placeNotes(out, turn)
   if (!view.takesReferences) return
-  if (!some(normalized, turn, hasReference)) {
-    const target = lastResult(normalized, turn)
-    if (target >= 0 && normalized.waiting.length > 0) moveWaiting(normalized, target)
+  if (turn.some((place) => hasReference(out[place]))) {
+    if (!view.isBound && turn.some((place) => isMixed(out[place]))) waiting.push(turn)
+    ensureText(out, turn)
   } else {
-    if (!view.isBound && some(normalized, turn, isMixed)) normalized.waiting.push(turn)
-    ensureText(normalized, turn)
+    const target = lastResult(out, turn)
+    if (target !== undefined) moveWaiting(normalized, target)
   }
 }
 
 /** Moves the remarks of our searches after all results of their turn (S9). */
-function placeNotes(normalized: NormalizedHistory, turn: Turn): void {
+function placeNotes(out: Out, turn: readonly number[]): void {
   const notes: Block[] = []
-  for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = normalized.out[index]
-    const taken = messageBlocks(message).map(takeRemark)
-    if (!message || taken.every(({ remark }) => remark === undefined)) continue
+  for (const place of turn) {
+    const taken = messageBlocks(out[place]).map(takeRemark)
+    if (taken.every(({ remark }) => remark === undefined)) continue
     notes.push(...taken.flatMap(({ remark }) => (remark === undefined ? [] : [textBlock(remark)])))
-    const blocks = taken.map(({ rest }) => rest)
-    normalized.out[index] = { ...message, content: blocks }
+    out[place] = { ...out[place], content: taken.map(({ rest }) => rest) }
   }
-  if (notes.length > 0) addBlocks(normalized, lastResult(normalized, turn), notes)
+  if (notes.length > 0) addBlocks(out, lastResult(out, turn), notes)
 }
 
 /** Moves the text of waiting turns after the results of this one, in the same order (N4). */
-function moveWaiting(normalized: NormalizedHistory, target: number): void {
+function moveWaiting({ out, waiting }: NormalizedHistory, target: number): void {
   const moved: Block[] = []
-  for (const turn of normalized.waiting.splice(0)) {
-    for (let index = turn.first; index < turn.first + turn.length; index++) {
-      const message = normalized.out[index]
-      if (!message || !isMixed(message)) continue
-      const blocks = messageBlocks(message)
+  for (const turn of waiting.splice(0)) {
+    for (const place of turn) {
+      if (!isMixed(out[place])) continue
+      const blocks = messageBlocks(out[place])
       moved.push(...blocks.filter(isForeignText))
-      normalized.out[index] = { ...message, content: blocks.filter((block) => !isForeignText(block)) }
+      out[place] = { ...out[place], content: blocks.filter((block) => !isForeignText(block)) }
     }
-    ensureText(normalized, turn)
+    ensureText(out, turn)
   }
-  addBlocks(normalized, target, moved)
+  if (moved.length > 0) addBlocks(out, target, moved)
 }
 
 /**
  * Adds text to the message of the turn's last result if it has none. Only this message decides, so that a message that
  * joins the turn later changes nothing that was sent.
  */
-function ensureText(normalized: NormalizedHistory, turn: Turn): void {
-  const target = lastResult(normalized, turn)
-  const holder = normalized.out[target]
-  if (holder && !hasText(holder)) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
+function ensureText(out: Out, turn: readonly number[]): void {
+  const target = lastResult(out, turn)
+  const blocks = messageBlocks(target === undefined ? undefined : out[target])
+  const hasText = blocks.some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
+  if (!hasText) addBlocks(out, target, [textBlock(TOOL_LOADED)])
 }
 
-function addBlocks(normalized: NormalizedHistory, index: number, blocks: readonly Block[]): void {
-  const message = normalized.out[index]
-  if (message) normalized.out[index] = { ...message, content: [...messageBlocks(message), ...blocks] }
+function addBlocks(out: Out, place: number | undefined, blocks: readonly Block[]): void {
+  if (place !== undefined) out[place] = { ...out[place], content: [...messageBlocks(out[place]), ...blocks] }
 }
 
-function lastResult(normalized: NormalizedHistory, turn: Turn): number {
-  for (let index = turn.first + turn.length - 1; index >= turn.first; index--) {
-    const message = normalized.out[index]
-    if (message && messageBlocks(message).some(({ type }) => type === 'tool_result')) return index
-  }
-  return -1
+function lastResult(out: Out, turn: readonly number[]): number | undefined {
+  return turn.findLast((place) => hasResult(out[place]))
 }
 
-function some(normalized: NormalizedHistory, turn: Turn, test: (message: Message) => boolean): boolean {
-  for (let index = turn.first; index < turn.first + turn.length; index++) {
-    const message = normalized.out[index]
-    if (message && test(message)) return true
-  }
-  return false
-}
-
-function hasReference(message: Message): boolean {
+function hasReference(message: Message | undefined): boolean {
   return messageBlocks(message).some(
     ({ type, content }) => type === 'tool_result' && Array.isArray(content) && content.some(isReference),
   )
 }
 
-function hasText(message: Message): boolean {
-  return messageBlocks(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
-}
-
 /** Returns whether a message has foreign text beside references (N4). */
-function isMixed(message: Message): boolean {
+function isMixed(message: Message | undefined): boolean {
   return hasReference(message) && messageBlocks(message).some(isForeignText)
 }
 

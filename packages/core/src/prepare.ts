@@ -11,7 +11,7 @@ import { partitionTools, undefer } from './policy.ts'
 import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
 import type { Context, Conversation, Decision, History, Host, RequestLike, State } from './types.ts'
 import { makeWire } from './wires.ts'
-import { demandsOf, openNames, shownBy, toolsFor } from './working.ts'
+import { openNames, readOwn, shownBy, toolsFor } from './working.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {
@@ -39,9 +39,8 @@ export async function prepareRequest<Request extends RequestLike>(
   request: Request,
 ): Promise<Prepared<Request>> {
   // 1. What the model can do, what the user asked for, which tools may be deferred
-  const context = contextFor(host, conversation, request.model)
+  const context = contextFor(host, conversation, request)
   const { settings, memory } = context
-  const demands = demandsOf(request)
   // 2. What the conversation says: loaded, announced
   const read = () => follow(memory, request.messages, settings.searchTool)
   const opened = context.state.hasOpened || wasOpen(read().facts)
@@ -51,14 +50,14 @@ export async function prepareRequest<Request extends RequestLike>(
   // 4. What is appended to the history (read again: another call may have extended it during `decide`)
   const history = read()
   const announced = wire && announce(context, wire, history)
-  if (wire) reload(context, wire, history, demands)
+  if (wire) reload(context, wire, history)
   // 5. The tools, in the wire's format
-  const { tools, kept } = toolsFor(context, wire, history.facts, demands)
-  const sent = withHostTools(demands, context, wire, tools)
+  const { tools, kept } = toolsFor(context, wire, history.facts)
+  const sent = withHostTools(context, wire, tools)
   // 6. The history, valid for these tools
-  const view = viewFor(context, wire, sent, history.facts, demands)
+  const view = viewFor(context, wire, sent, history.facts)
   const normal = normalize(history.entries, view, memory)
-  const { grounds, ...valid } = withValidThinking(context, request, sent, demands, normal)
+  const { grounds, ...valid } = withValidThinking(context, request, sent, normal)
   // 7. All of it
   const betas = betasFor(context, wire)
   const parts = { tools: sent, ...valid, betas, prepended: announced?.prepended, wire, decision }
@@ -89,7 +88,8 @@ export async function prepareRequest<Request extends RequestLike>(
   }
 }
 
-function contextFor(host: Host, conversation: Conversation, model: string): Context {
+function contextFor(host: Host, conversation: Conversation, request: RequestLike): Context {
+  const { model } = request
   const { pool, servers } = host
   const settings = conversation.trace ? { ...host.settings, trace: conversation.trace } : host.settings
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
@@ -110,6 +110,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
+    own: readOwn(request),
     isFixed,
     partition: isFixed ? undefer(partition, openNames(conversation.state)) : partition,
   }

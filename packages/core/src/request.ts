@@ -18,7 +18,6 @@ import {
   ShelfError,
 } from './types.ts'
 import type { Wire } from './wires.ts'
-import type { Demands } from './working.ts'
 
 /** A host's request with the tools and messages to send, in the SDK's own types. */
 export type RequestToSend<Request extends RequestLike> = Omit<Request, 'messages' | 'tools'> & {
@@ -51,7 +50,8 @@ export function assemble<Request extends RequestLike>(
   { tools, messages, losesThinking, betas, prepended, wire, decision }: Parts,
 ): { readonly request: RequestToSend<Request>; readonly headers: Record<string, string> } {
   const { tools: _, betas: ownBetas, tool_choice, ...rest } = hostRequest as Request & HostFields
-  const sent = { ...rest, messages: prepended === undefined ? messages : [ahead(prepended), ...messages] }
+  const front = prepended === undefined ? [] : [{ role: 'user', content: prepended }]
+  const sent = { ...rest, messages: prepended === undefined ? messages : [...front, ...messages] }
   const request = {
     ...sent,
     ...hostChoice(tool_choice, wire, context),
@@ -71,8 +71,7 @@ type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
 
 /** Puts the request's own tools in front of the shelf's. Throws if one has the name of a tool on the shelf. */
 export function withHostTools(
-  { tools }: Demands,
-  { pool }: Context,
+  { pool, own: { tools } }: Context,
   wire: Wire | undefined,
   ours: readonly Definition[],
 ): readonly Definition[] {
@@ -114,10 +113,6 @@ function undeferred(value: unknown): unknown {
           configs: Object.fromEntries(Object.entries(configs).map(([name, one]) => [name, undeferred(one)])),
         }),
   }
-}
-
-function ahead(content: string): Message {
-  return { role: 'user', content }
 }
 
 /**

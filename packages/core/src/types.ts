@@ -13,6 +13,7 @@ import type { BoundRequest, NormalizedHistory } from './normalize.ts'
 import type { Settings } from './options.ts'
 import type { PrefixInput } from './prefix.ts'
 import type { ResultRecord } from './results.ts'
+import type { OwnRequest } from './working.ts'
 
 /** A content block. */
 export type Block = { readonly type?: unknown; readonly [field: string]: unknown }
@@ -378,6 +379,7 @@ export type Context = Host &
     /** In tokens: the option, or the capability table's value. */
     readonly contextWindow: number
     readonly mode: ModeReading
+    readonly own: OwnRequest
     /** Nothing that was sent may change (N5). */
     readonly isFixed: boolean
     readonly partition: ToolPartition

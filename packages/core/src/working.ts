@@ -16,8 +16,8 @@ import type {
 } from './types.ts'
 import type { Wire } from './wires.ts'
 
-/** What the host's own request requires. */
-export type Demands = {
+/** What the host's own request contains. */
+export type OwnRequest = {
   /** Tools in the request itself, which are sent first and unchanged. */
   readonly tools: readonly Definition[]
   /** The tool that `tool_choice` forces. */
@@ -35,8 +35,7 @@ type HostFields = {
   readonly thread?: { readonly type?: unknown } | null
 }
 
-/** Reads the demands of a request. */
-export function demandsOf(request: RequestLike): Demands {
+export function readOwn(request: RequestLike): OwnRequest {
   const { tools, tool_choice: choice, thinking, thread } = request as HostFields
   return {
     tools: Array.isArray(tools) ? (tools.filter(isBlock) as unknown as Definition[]) : [],
@@ -47,23 +46,16 @@ export function demandsOf(request: RequestLike): Demands {
 }
 
 /** Returns the loaded or forced tools that a search by the shelf must show; none if the API would refuse that search. */
-export function toolsToReload({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
-  if (demands.thinksByHand) return []
-  const { forced } = demands
+export function toolsToReload({ capability, own }: Context, wire: Wire, facts: Facts): string[] {
+  if (own.thinksByHand) return []
+  const { forced } = own
   const isAsked = capability.boundThinking && forced !== undefined && !facts.loaded.has(forced)
   return [...wire.unseen(facts), ...(isAsked ? [forced] : [])]
 }
 
-/**
- * Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search by the shelf can show.
- */
-export function toolsToUndefer(
-  { partition }: Context,
-  wire: Wire,
-  facts: Facts,
-  demands: Demands,
-): Set<string> {
-  const { forced, thinksByHand } = demands
+/** Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search by the shelf can show. */
+function toolsToUndefer({ partition, own }: Context, wire: Wire, facts: Facts): Set<string> {
+  const { forced, thinksByHand } = own
   const isReachable = forced === undefined || (facts.loaded.has(forced) && wire.callsByName)
   const unseen = wire.takesReferences && thinksByHand ? wire.unseen(facts) : []
   return new Set(
@@ -79,12 +71,12 @@ export function toolsFor(
   context: Context,
   wire: Wire | undefined,
   facts: Facts,
-  demands: Demands,
 ): { tools: Definition[]; kept: readonly Kept[] } {
-  const { partition, state, settings, isFixed } = context
+  const { partition, state, settings, own, isFixed } = context
+  const definitions = (tools: readonly PoolTool[]) => tools.map(({ definition }) => definition)
   if (!wire)
     return { tools: definitions([...partition.immediate, ...sorted(partition.deferred)]), kept: state.kept }
-  const open = toolsToUndefer(context, wire, facts, demands)
+  const open = toolsToUndefer(context, wire, facts)
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = currentTools(partition, names, open)
   const kept = mergeKept(state.kept, current, isFixed)
@@ -97,7 +89,7 @@ export function toolsFor(
     loaded: inPlace(true),
     unloaded: () => {
       const all = sorted(partition.deferred).filter(isUnloaded)
-      const hosts = demands.tools.filter((tool) => tool.defer_loading === true).length
+      const hosts = own.tools.filter((tool) => tool.defer_loading === true).length
       const maxTools = MAX_DEFERRED - names.size - hosts
       if (all.length > maxTools)
         settings.notify(
@@ -133,22 +125,13 @@ function currentTools(
   open: ReadonlySet<string>,
 ): Kept[] {
   const entries = (names: Iterable<string>) => [...names].flatMap((name) => pool.byName.get(name) ?? [])
+  const deferred = entries([...loaded].filter((name) => deferredNames.has(name)))
   return [
-    ...[...immediate, ...entries(open)].map(keepOpen),
-    ...entries([...loaded].filter((name) => deferredNames.has(name))).map(keepDeferred),
+    ...[...immediate, ...entries(open)].map(
+      ({ definition, server }): Kept => ({ definition, place: server === undefined ? 'built-in' : 'mcp' }),
+    ),
+    ...deferred.map(({ definition }): Kept => ({ definition, place: 'deferred' })),
   ]
-}
-
-function definitions(tools: readonly PoolTool[]): Definition[] {
-  return tools.map(({ definition }) => definition)
-}
-
-function keepOpen({ definition, server }: PoolTool): Kept {
-  return { definition, place: server === undefined ? 'built-in' : 'mcp' }
-}
-
-function keepDeferred({ definition }: PoolTool): Kept {
-  return { definition, place: 'deferred' }
 }
 
 /**
