@@ -6,6 +6,7 @@ import {
   errorMessage,
   type Fields,
   type MessageLike,
+  oncePer,
   textOf,
   wellFormed,
 } from '@toolshelf/core/internal'
@@ -322,15 +323,11 @@ function toCall({ id, name, input }: Fields): ToolUse {
   return { id: textOf(id), name: textOf(name), input }
 }
 
-const shelved = new WeakMap<AgentTool, Tool>()
-
 /** Removes the agent's own fields from a tool, because a definition copies all fields of its tool. */
-function onShelf(tool: AgentTool): Tool {
+const onShelf = oncePer((tool: AgentTool): Tool => {
   const { run: _, isReadOnly: __, accesses: ___, change: ____, ...plain } = tool
-  const known = shelved.get(tool) ?? plain
-  shelved.set(tool, known)
-  return known
-}
+  return plain
+})
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal })

@@ -6,7 +6,7 @@
 
 import type { BilledTokens } from './figures.ts'
 import type { Facts } from './history.ts'
-import { hash } from './lib/objects.ts'
+import { hash, oncePer } from './lib/objects.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { allDefinitionTokens, definitionTokens } from './tokens.ts'
 import type { Block, Context, Decision, Origin, Pool, PoolTool, RequestTool } from './types.ts'
@@ -434,19 +434,8 @@ export type DescribedTools = {
   readonly deferred: readonly DescribedTool[]
 }
 
-const described = new WeakMap<DescribedTools, PoolDescription>()
-
 /** Returns the events of a partition; the same object for the same partition. */
-export function describePool(partition: DescribedTools): PoolDescription {
-  let known = described.get(partition)
-  if (!known) {
-    known = describe(partition)
-    described.set(partition, known)
-  }
-  return known
-}
-
-function describe({ immediate, deferred }: DescribedTools): PoolDescription {
+export const describePool = oncePer(({ immediate, deferred }: DescribedTools): PoolDescription => {
   const all = [...immediate, ...deferred]
   const isDeferred = new Set(deferred)
   const groups = new Map<string | undefined, DescribedTool[]>()
@@ -468,7 +457,7 @@ function describe({ immediate, deferred }: DescribedTools): PoolDescription {
     tokens: allDefinitionTokens(all),
   }
   return { id: event.id, events: [...parts, event] }
-}
+})
 
 function inParts(tools: readonly DescribedTool[]): DescribedTool[][] {
   const parts: DescribedTool[][] = []
@@ -507,24 +496,10 @@ export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
     visible++
     tokensWith += definitionTokens(entry)
   }
-  return {
-    visible,
-    total: pool.tools.length,
-    tokensWith,
-    tokensWithout: tokensOfPool(pool),
-  }
+  return { visible, total: pool.tools.length, tokensWith, tokensWithout: tokensOfPool(pool) }
 }
 
-const poolTokens = new WeakMap<Pool, number>()
-
-function tokensOfPool(pool: Pool): number {
-  let sum = poolTokens.get(pool)
-  if (sum === undefined) {
-    sum = allDefinitionTokens(pool.tools)
-    poolTokens.set(pool, sum)
-  }
-  return sum
-}
+const tokensOfPool = oncePer(({ tools }: Pool) => allDefinitionTokens(tools))
 
 type Assembled = PrefixInput & {
   readonly request: { readonly tools: readonly RequestTool[]; readonly messages: readonly unknown[] }

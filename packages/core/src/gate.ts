@@ -3,7 +3,7 @@
 // Implements G1, G2, G4, G5, M1, M2, M3, T1, T2, T3, T4, T5, T6.
 
 import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
-import { dropOldest, type Environment, hash } from './lib/objects.ts'
+import { dropOldest, type Environment, hash, oncePer } from './lib/objects.ts'
 import type { Settings } from './options.ts'
 import { MIN_CHARACTERS_PER_TOKEN } from './tokens.ts'
 import type {
@@ -148,33 +148,17 @@ async function askCounter(
   }
 }
 
-const contents = new WeakMap<ToolPartition, string>()
-
 /** Returns a hash that differs if a name, a description or a schema differs. */
-function contentOf(partition: ToolPartition): string {
-  let content = contents.get(partition)
-  if (content === undefined) {
-    content = hash(partition.deferred.map(({ json }) => json).join('\n'))
-    contents.set(partition, content)
-  }
-  return content
-}
-
-const characters = new WeakMap<PoolTool, number>()
+const contentOf = oncePer(({ deferred }: ToolPartition) => hash(deferred.map(({ json }) => json).join('\n')))
 
 function charactersOf(partition: ToolPartition): number {
   return partition.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
 }
 
-function charactersOfTool(entry: PoolTool): number {
-  let count = characters.get(entry)
-  if (count === undefined) {
-    const { name, description, input_schema } = entry.definition
-    count = name.length + String(description ?? '').length + (JSON.stringify(input_schema) ?? '').length
-    characters.set(entry, count)
-  }
-  return count
-}
+const charactersOfTool = oncePer((entry: PoolTool): number => {
+  const { name, description, input_schema } = entry.definition
+  return name.length + String(description ?? '').length + (JSON.stringify(input_schema) ?? '').length
+})
 
 /** Decides for one request: the first check that fails, or cannot be made, is the reason (G2). */
 export async function decide(context: Context, opened: boolean): Promise<Decision> {

@@ -66,7 +66,7 @@ export {
   withoutCacheControl,
 } from './lib/json.ts'
 export { isSchema, PROPERTY_NAME } from './lib/json-schema.ts'
-export { bindMethods, dropOldest, type Environment, hash, oncePerFrozen } from './lib/objects.ts'
+export { bindMethods, dropOldest, type Environment, hash, oncePer, oncePerFrozen } from './lib/objects.ts'
 export {
   aboutChanges,
   cleanText,

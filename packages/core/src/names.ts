@@ -3,7 +3,7 @@
 // Implements H3, S1, S5, V4.
 
 import type { Fields } from './lib/json.ts'
-import { hash } from './lib/objects.ts'
+import { hash, oncePer } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 
 /** The prefix of the names of MCP tools: `mcp__<server>__<tool>`. */
@@ -80,13 +80,7 @@ export function closestNames(wanted: string, names: Names, limit = 3): string[] 
 
 type NamePairs = readonly (readonly [name: string, pairs: Int32Array])[]
 
-const readKeys = new WeakMap<object, NamePairs>()
-
-function pairsOfKeys(map: ReadonlyMap<string, unknown>): NamePairs {
-  const pairs = readKeys.get(map) ?? pairsOfAll(map.keys())
-  readKeys.set(map, pairs)
-  return pairs
-}
+const pairsOfKeys = oncePer((map: ReadonlyMap<string, unknown>) => pairsOfAll(map.keys()))
 
 function pairsOfAll(names: Iterable<string>): NamePairs {
   return Array.from(names, (name) => [name, pairsOf(name)])

@@ -1,7 +1,7 @@
 // Decides which tools can be deferred: the first rule that applies (D).
 // Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
-import { silencePromise } from './lib/objects.ts'
+import { oncePer, silencePromise } from './lib/objects.ts'
 import { byName, matchesAny, SEARCH_TOOL } from './names.ts'
 import type { Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from './types.ts'
 
@@ -130,17 +130,10 @@ function splitKey(pool: Pool, servers: Servers, isHidden?: (tool: Tool) => boole
   return JSON.stringify([always, answers, hiddenNames])
 }
 
-const asked = new WeakMap<Pool, readonly PoolTool[]>()
-
 /** Returns tools whose marks are functions or may change: a host may set `initializing` on the object it passed in. */
-function askedTools(pool: Pool): readonly PoolTool[] {
-  let tools = asked.get(pool)
-  if (!tools) {
-    tools = pool.tools.filter(({ tool }) => tool.critical !== undefined || tool.initializing !== undefined)
-    asked.set(pool, tools)
-  }
-  return tools
-}
+const askedTools = oncePer(({ tools }: Pool) =>
+  tools.filter(({ tool }) => tool.critical !== undefined || tool.initializing !== undefined),
+)
 
 /** Evaluates a mark; one that throws or returns a promise counts as false (G4). */
 function ask(mark: boolean | (() => boolean) | undefined): boolean {

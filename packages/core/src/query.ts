@@ -1,6 +1,7 @@
 // Interprets the forms of a query (S1–S4) over the searchable text of tools, and ranks words as Claude Code does (S6). Rankers
 // get only words, so the forms work with all of them.
 // Implements H5, S1, S2, S3, S4, S6, S7, S10, S12, S14, S15.
+import { oncePer } from './lib/objects.ts'
 import { closestNames, fullName, splitName } from './names.ts'
 import type { Pause } from './options.ts'
 import type { PoolTool, ToolPartition } from './types.ts'
@@ -20,22 +21,14 @@ type SearchText = {
   readonly description: string
 }
 
-const texts = new WeakMap<PoolTool, SearchText>()
-
-/** Returns the searchable text of a tool, cached per tool. */
-export function searchText(entry: PoolTool): SearchText {
-  let text = texts.get(entry)
-  if (!text) {
-    text = {
-      parts: [...new Set([entry.name, entry.original, entry.server ?? ''].flatMap(splitName).map(fold))],
-      full: fold(fullName(entry.name)),
-      hint: fold(entry.hint),
-      description: fold(String(entry.tool.description ?? '')),
-    }
-    texts.set(entry, text)
-  }
-  return text
-}
+export const searchText = oncePer(
+  (entry: PoolTool): SearchText => ({
+    parts: [...new Set([entry.name, entry.original, entry.server ?? ''].flatMap(splitName).map(fold))],
+    full: fold(fullName(entry.name)),
+    hint: fold(entry.hint),
+    description: fold(String(entry.tool.description ?? '')),
+  }),
+)
 
 const MAX_TEXT_LENGTH = 16_384
 
@@ -229,22 +222,16 @@ function select(names: readonly string[], partition: ToolPartition): QueryResult
   }
 }
 
-type ByLowerName = { readonly deferred: Map<string, PoolTool>; readonly all: Map<string, PoolTool> }
-
-const lowerNames = new WeakMap<ToolPartition, ByLowerName>()
+const lowerNames = oncePer(({ deferred, pool }: ToolPartition) => ({
+  deferred: lowered(deferred),
+  all: lowered(pool.tools),
+}))
 
 /** Finds a tool by name, ignoring case; prefers deferred tools (S2). */
 export function byExactName(name: string, partition: ToolPartition): PoolTool | undefined {
-  let names = lowerNames.get(partition)
-  if (!names) {
-    names = { deferred: lowered(partition.deferred), all: lowered(partition.pool.tools) }
-    lowerNames.set(partition, names)
-  }
-  return (
-    partition.pool.byName.get(name) ??
-    names.deferred.get(name.toLowerCase()) ??
-    names.all.get(name.toLowerCase())
-  )
+  const { deferred, all } = lowerNames(partition)
+  const lower = name.toLowerCase()
+  return partition.pool.byName.get(name) ?? deferred.get(lower) ?? all.get(lower)
 }
 
 function lowered(tools: readonly PoolTool[]): Map<string, PoolTool> {

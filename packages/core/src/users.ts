@@ -2,6 +2,7 @@
 // everything it returns.
 // Implements H3.
 
+import { oncePer } from './lib/objects.ts'
 import { matchesServer, matchesTool, readServerPattern, readToolPattern, splitToolName } from './names.ts'
 
 /** Patterns with `*`. What matches `deny` is hidden; an empty `allow` allows all the rest. */
@@ -121,19 +122,8 @@ export type Rights = {
   seesTool(name: string): boolean
 }
 
-const known = new WeakMap<Profile, Rights>()
-
 /** Returns the rights of a profile; the same object for the same profile. */
-export function rightsOf(profile: Profile): Rights {
-  let rights = known.get(profile)
-  if (!rights) {
-    rights = createRights(profile)
-    known.set(profile, rights)
-  }
-  return rights
-}
-
-function createRights({ servers, tools }: Pick<Profile, 'servers' | 'tools'>): Rights {
+export const rightsOf = oncePer(({ servers, tools }: Profile): Rights => {
   const serverRules = readRules(servers, readServerPattern)
   const toolRules = readRules(tools, readToolPattern)
   const seesServer = (server: string) => allows(serverRules, (pattern) => matchesServer(pattern, server))
@@ -148,7 +138,7 @@ function createRights({ servers, tools }: Pick<Profile, 'servers' | 'tools'>): R
       return seesServer(tool.server) && allows(toolRules, (pattern) => matchesTool(pattern, tool))
     },
   }
-}
+})
 
 type Rules<Pattern> = { readonly allow: readonly Pattern[]; readonly deny: readonly Pattern[] }
 

@@ -7,6 +7,7 @@ import type { TLocalizedValidationError } from 'typebox/error'
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
+import { oncePer } from './lib/objects.ts'
 import type { InputProblem, Validate } from './types.ts'
 
 /**
@@ -103,19 +104,13 @@ type Reference = {
   readonly base: string
 }
 
-const memo = new WeakMap<object, object>()
-
-function prepareOnce(schema: Fields): object {
-  let copy = memo.get(schema)
-  if (copy) return copy
+const prepareOnce = oncePer((schema: Fields): object => {
   try {
-    copy = prepare(schema)
+    return prepare(schema)
   } catch {
-    copy = {}
+    return {}
   }
-  memo.set(schema, copy)
-  return copy
-}
+})
 
 // Copies the known keywords; replaces patterns and formats by checks with bounded cost, and references by their
 // targets.

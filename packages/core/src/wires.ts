@@ -4,6 +4,7 @@
 
 import type { Speaker } from './gate.ts'
 import { type Facts, loadedOtherwise, referredNames } from './history.ts'
+import { oncePer } from './lib/objects.ts'
 import { callToolInput } from './names.ts'
 import { describedNote, loadedNote, placeOfNames, withRemark } from './notes.ts'
 import type { Settings } from './options.ts'
@@ -50,17 +51,10 @@ type Working = {
 /** Creates a wire. */
 type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 
-const overlaid = new WeakMap<Definition, Definition>()
-
 /** Returns the definition with `defer_loading`, which the back-end hides from the model (Q2, Q9). */
-function withDeferLoading(definition: Definition): Definition {
-  let overlay = overlaid.get(definition)
-  if (!overlay) {
-    overlay = Object.freeze({ ...definition, defer_loading: true })
-    overlaid.set(definition, overlay)
-  }
-  return overlay
-}
+const withDeferLoading = oncePer(
+  (definition: Definition): Definition => Object.freeze({ ...definition, defer_loading: true }),
+)
 
 /** Returns a search call and its result, as if the model had searched for these tools by name. */
 function searchAgain(settings: Settings, tools: readonly PoolTool[], result: ToolResult): Message[] {

@@ -2,6 +2,7 @@
 // Implements D8, G7, N5, Q1, Q2, Q3, Q6, Q8.
 
 import type { Facts } from './history.ts'
+import { oncePer } from './lib/objects.ts'
 import { byName } from './names.ts'
 import { isBlock } from './notes.ts'
 import type {
@@ -172,13 +173,4 @@ function inOrder(kept: readonly Kept[], deferredNames: ReadonlySet<string>): Kep
   return [...group('built-in'), ...group('mcp'), ...deferred.filter(({ place }) => place === 'deferred')]
 }
 
-const sortedLists = new WeakMap<readonly PoolTool[], PoolTool[]>()
-
-function sorted(tools: readonly PoolTool[]): PoolTool[] {
-  let result = sortedLists.get(tools)
-  if (!result) {
-    result = [...tools].sort(byName)
-    sortedLists.set(tools, result)
-  }
-  return result
-}
+const sorted = oncePer((tools: readonly PoolTool[]) => [...tools].sort(byName))

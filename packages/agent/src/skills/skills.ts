@@ -10,6 +10,7 @@ import {
   cut,
   FILLER_WORDS,
   type FindRelated,
+  oncePer,
   oneLine,
   poolTools,
   type RelatedEntry,
@@ -128,35 +129,21 @@ function tellingWords(text: string): number {
   return new Set(words.filter((word) => !STOP_WORDS.has(word) && !FILLER_WORDS.has(word))).size
 }
 
-const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
-
 /**
  * Returns skills in the form of tools, for rankers; the same entries for the same list, so that rankers can reuse
  * their index.
  */
-function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
-  let entries = entriesOf.get(skills)
-  if (!entries) {
-    entries = poolTools(skills.map(({ name, description }) => ({ name, description })))
-    entriesOf.set(skills, entries)
-  }
-  return entries
-}
-
-const relatedOf = new WeakMap<readonly Skill[], readonly RelatedEntry[]>()
+const skillEntries = oncePer((skills: readonly Skill[]) =>
+  poolTools(skills.map(({ name, description }) => ({ name, description }))),
+)
 
 /** Returns skills in the form in which a search for tools names them. */
-function relatedEntries(skills: readonly Skill[]): readonly RelatedEntry[] {
-  let entries = relatedOf.get(skills)
-  if (!entries) {
-    entries = skills.map(({ name, description }) => ({
-      item: { kind: 'skill', name, description, advice: 'read it with Skill' },
-      tool: { name, description },
-    }))
-    relatedOf.set(skills, entries)
-  }
-  return entries
-}
+const relatedEntries = oncePer((skills: readonly Skill[]): readonly RelatedEntry[] =>
+  skills.map(({ name, description }) => ({
+    item: { kind: 'skill', name, description, advice: 'read it with Skill' },
+    tool: { name, description },
+  })),
+)
 
 const joined = new WeakMap<readonly PoolTool[], { own: readonly PoolTool[]; all: readonly PoolTool[] }>()
 

@@ -10,7 +10,7 @@
 // score (S18).
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { dropOldest } from '../lib/objects.ts'
+import { dropOldest, oncePer } from '../lib/objects.ts'
 import { splitName } from '../names.ts'
 import type { Rank } from '../query.ts'
 import type { ModelParts, ModelRank } from '../rankers/rankers.ts'
@@ -142,27 +142,18 @@ async function cosinesOf(
   )
 }
 
-const documents = new WeakMap<PoolTool, string>()
-
 /** Returns the text to embed for a tool: its name as words, its description, and its argument names. */
-function documentOf(entry: PoolTool): string {
-  let text = documents.get(entry)
-  if (text === undefined) {
-    const schema = (entry.tool.input_schema ?? entry.tool.inputSchema) as
-      | { properties?: object }
-      | null
-      | undefined
-    const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
-    const description = String(entry.tool.description ?? '').slice(0, 2 * MAX_TEXT_LENGTH)
-    text = [splitName(entry.name).join(' '), description, names.join(', ')]
-      .map(readablePart)
-      .filter((part) => part !== '')
-      .join('. ')
-      .slice(0, MAX_TEXT_LENGTH)
-    documents.set(entry, text)
-  }
-  return text
-}
+const documentOf = oncePer((entry: PoolTool): string => {
+  const { input_schema, inputSchema, description = '' } = entry.tool
+  const schema = (input_schema ?? inputSchema) as { properties?: object } | null | undefined
+  const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
+  const start = String(description).slice(0, 2 * MAX_TEXT_LENGTH)
+  return [splitName(entry.name).join(' '), start, names.join(', ')]
+    .map(readablePart)
+    .filter((part) => part !== '')
+    .join('. ')
+    .slice(0, MAX_TEXT_LENGTH)
+})
 
 /** Removes words in other scripts, which the encoder cannot read (S18); returns an empty string if no word is left. */
 function readablePart(text: string): string {

@@ -30,6 +30,18 @@ export function oncePerFrozen<Key extends object, Value>(compute: (key: Key) => 
   }
 }
 
+/** Returns a function that computes once per object, of which what it reads does not change. */
+export function oncePer<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
+  const values = new WeakMap<Key, Value>()
+  return (key) => {
+    const known = values.get(key)
+    if (known !== undefined || values.has(key)) return known as Value
+    const value = compute(key)
+    values.set(key, value)
+    return value
+  }
+}
+
 /** Deletes the oldest entries beyond `maxEntries`. An entry becomes the newest if it is deleted and added again. */
 export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, maxEntries: number): void {
   for (const key of entries.keys()) {

@@ -1,6 +1,7 @@
 // Searches as the search tool does, with the scores of the ranker, and explains why each hit was found: for
 // `toolshelf search` and the inspector.
 
+import { oncePer } from '../lib/objects.ts'
 import type { Rank } from '../query.ts'
 import { find } from '../query.ts'
 import type { WordMatch } from '../search/explain.ts'
@@ -81,14 +82,7 @@ export async function explainHits(
   return { translation, whys: whysOf(index, translation ? [query, translation.text] : [query], hits, parts) }
 }
 
-const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
-
-/** Returns the index of a list of tools, cached as long as the list lives. */
-function indexFor(tools: readonly PoolTool[]): LexicalIndex {
-  const index = indexes.get(tools) ?? createLexicalIndex(tools)
-  indexes.set(tools, index)
-  return index
-}
+const indexFor = oncePer((tools: readonly PoolTool[]) => createLexicalIndex(tools))
 
 function whysOf(
   index: LexicalIndex,

@@ -2,7 +2,9 @@
 // names and descriptions, as in the hosted search tool (wire 1.10). Uses RE2, so matching takes linear time for any
 // pattern.
 // Implements wire 18, 19.
+
 import { RE2JS } from 're2js'
+import { oncePer } from '../lib/objects.ts'
 import type { Rank } from '../query.ts'
 import { turns } from '../schedule.ts'
 import { SearchInputError } from '../search/input-error.ts'
@@ -83,15 +85,8 @@ const ESCAPES = new Map([
   ['D', '\\P{Nd}'],
 ])
 
-const remembered = new WeakMap<PoolTool, string[][]>()
-
 /** Returns the searched texts of a tool, one list per field in the order of FIELD_SCORES. */
-function textsOf(tool: PoolTool): string[][] {
-  let texts = remembered.get(tool)
-  if (!texts) {
-    const [, , , description = [], names = [], descriptions = []] = searchFields(tool)
-    texts = [[tool.name], description.filter((text) => text !== ''), names, descriptions]
-    remembered.set(tool, texts)
-  }
-  return texts
-}
+const textsOf = oncePer((tool: PoolTool): string[][] => {
+  const [, , , description = [], names = [], descriptions = []] = searchFields(tool)
+  return [[tool.name], description.filter((text) => text !== ''), names, descriptions]
+})

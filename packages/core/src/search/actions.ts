@@ -1,5 +1,6 @@
 // Infers what a tool does (reads, creates, updates, deletes, sends, runs) from its name and description.
 
+import { oncePer } from '../lib/objects.ts'
 import { splitName } from '../names.ts'
 import type { PoolTool } from '../types.ts'
 import { ownName } from './query-words.ts'
@@ -37,22 +38,11 @@ export function actionOfVerb(word: string): Action | undefined {
   return ACTION_OF_STEM.get(stem(word))
 }
 
-const known = new WeakMap<PoolTool, { readonly action: Action | undefined }>()
-
-/** Returns what a tool does, judged by the first verb of its name, else by the first word of its description. */
-export function actionOfTool(tool: PoolTool): Action | undefined {
-  let found = known.get(tool)
-  if (!found) {
-    found = { action: readAction(tool) }
-    known.set(tool, found)
-  }
-  return found.action
-}
-
 const MAX_NAME_LENGTH = 200
 const MAX_START_LENGTH = 80
 
-function readAction(tool: PoolTool): Action | undefined {
+/** Returns what a tool does, judged by the first verb of its name, else by the first word of its description. */
+export const actionOfTool = oncePer((tool: PoolTool): Action | undefined => {
   const { annotations, description } = tool.tool
   const { readOnlyHint, destructiveHint } = (annotations ?? {}) as Record<string, unknown>
   if (readOnlyHint === true) return 'read'
@@ -62,7 +52,7 @@ function readAction(tool: PoolTool): Action | undefined {
   const start = typeof description === 'string' ? description.slice(0, MAX_START_LENGTH) : ''
   const described = actionOfVerb(/[a-z]+/i.exec(start)?.[0].toLowerCase() ?? '')
   return described ?? (destructiveHint === true ? 'delete' : undefined)
-}
+})
 
 const LISTING_VERBS = new Set(['list', 'get', 'show', 'view', 'fetch', 'retrieve', 'browse'])
 

@@ -1,5 +1,6 @@
 // Ranks deprecated tools behind their successors; keeps the order of all others.
 
+import { oncePer } from '../lib/objects.ts'
 import { splitName } from '../names.ts'
 import type { Hit, Rank, Ranking } from '../query.ts'
 import type { PoolTool } from '../types.ts'
@@ -82,25 +83,15 @@ function wordsOf(entry: PoolTool): string[] {
   return splitName(bareName(entry)).filter((word) => word !== 'deprecated')
 }
 
-const known = new WeakMap<PoolTool, boolean>()
-
 /**
  * Returns whether a tool is marked as deprecated: in its name, at the start of its description, in `annotations` or
  * `_meta`.
  */
-function isDeprecated(entry: PoolTool): boolean {
-  let is = known.get(entry)
-  if (is === undefined) {
-    const { annotations, _meta, description } = entry.tool
-    is =
-      isNamedSo(entry) ||
-      isMarked(annotations) ||
-      isMarked(_meta) ||
-      MARKS.some((mark) => mark.test(startOf(description)))
-    known.set(entry, is)
-  }
-  return is
-}
+const isDeprecated = oncePer((entry: PoolTool): boolean => {
+  const { annotations, _meta, description } = entry.tool
+  if (isNamedSo(entry) || isMarked(annotations) || isMarked(_meta)) return true
+  return MARKS.some((mark) => mark.test(startOf(description)))
+})
 
 /** Returns true for `list_files_deprecated`, but not for `npmDeprecated`, which may be about deprecated packages. */
 function isNamedSo(entry: PoolTool): boolean {

@@ -12,6 +12,7 @@ import {
   type Fields,
   isFields,
   listedNames,
+  oncePer,
   oneLine,
   type Pool,
   type Rights,
@@ -217,29 +218,12 @@ export function alwaysLoaded(tool: Fields): Fields {
   return { ...tool, _meta: { ...(tool._meta as Fields | undefined), ...ALWAYS_LOAD } }
 }
 
-const lengths = new WeakMap<object, number>()
+const lengthOf = oncePer((value: object) => JSON.stringify(value).length)
 
-function lengthOf(value: object): number {
-  let length = lengths.get(value)
-  if (length === undefined) {
-    length = JSON.stringify(value).length
-    lengths.set(value, length)
-  }
-  return length
-}
-
-const numbers = new WeakMap<PoolTool, number>()
 let last = 0
 
 /** Returns a number per tool object: the same number means the same definition. */
-export function versionOf(tool: PoolTool): number {
-  let number = numbers.get(tool)
-  if (number === undefined) {
-    number = ++last
-    numbers.set(tool, number)
-  }
-  return number
-}
+export const versionOf = oncePer((_: PoolTool) => ++last)
 
 /** Characters; longer schemas are not worth their cost to every client. */
 const MAX_SCHEMA_LENGTH = 65_536
@@ -327,12 +311,8 @@ function bytesOf(result: unknown): number | undefined {
 /** Parsers of some languages reject messages nested deeper than 64 levels. */
 const MAX_DEPTH = 50
 
-const known = new WeakMap<object, Fields>()
-
 /** Returns a tool that every client accepts. Cached by identity, because definitions are listed again and again. */
-function listableTool(tool: Fields): Fields {
-  const before = known.get(tool)
-  if (before) return before
+const listableTool = oncePer((tool: Fields): Fields => {
   const { outputSchema, ...rest } = cleanTexts(tool)
   const output = withObjects(outputSchema)
   const isPlain = isShallow(output) && isPlainSchema(output)
@@ -341,10 +321,8 @@ function listableTool(tool: Fields): Fields {
     inputSchema: withObjects(rest.inputSchema),
     ...(isPlain ? { outputSchema: output } : {}),
   }
-  const listable = isShallow(whole) && isSpecType.Tool(whole) ? whole : plainTool(whole)
-  known.set(tool, listable)
-  return listable
-}
+  return isShallow(whole) && isSpecType.Tool(whole) ? whole : plainTool(whole)
+})
 
 /** Replaces property schemas `true` and `false`, which older clients do not accept. */
 function withObjects(schema: unknown): unknown {
@@ -774,11 +752,8 @@ function visibleEvent(
   return names.length > 0 || event.names.length === 0 ? { ...event, names } : undefined
 }
 
-const keys = new WeakMap<Pool, ReadonlySet<string>>()
-
 /** Returns the tools by their names on their servers; computed once per pool. */
-function keysIn(pool: Pool): ReadonlySet<string> {
-  const known = keys.get(pool) ?? new Set(pool.tools.map(({ server, original }) => `${server}/${original}`))
-  keys.set(pool, known)
-  return known
-}
+const keysIn = oncePer(
+  ({ tools }: Pool): ReadonlySet<string> =>
+    new Set(tools.map(({ server, original }) => `${server}/${original}`)),
+)
