@@ -3,6 +3,7 @@ import { readFiles } from '../../../scripts/statements-page.ts'
 
 const ENTRIES: Record<string, string> = {
   'core/index.ts': '@toolshelf/core',
+  'core/node.ts': '@toolshelf/core/node',
   'core/pure.ts': '@toolshelf/core/pure',
   'agent/index.ts': '@toolshelf/agent',
   'mcp/index.ts': '@toolshelf/mcp',
@@ -61,6 +62,9 @@ export function docExamples(): { readonly count: number; readonly module: string
   const code = [SURROUNDINGS, ...functions].join('\n')
   const used = [...doors].filter(([name]) => new RegExp(`\\b${name}\\b`).test(code))
   const imports = used.map(([name, entry]) => `import { ${name} } from '${entry}'`)
-  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, code].join('\n')
+  // An example may import itself, but not within a function.
+  const own = code.match(/^import .*$/gm) ?? []
+  const rest = code.replaceAll(/^import .*$/gm, '')
+  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, ...own, rest].join('\n')
   return { count: bodies.length, module }
 }
