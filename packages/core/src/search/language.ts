@@ -182,13 +182,16 @@ export type Bridge = {
   lexicon(language: string): Lexicon | undefined
 }
 
-/** `TSB1`, little-endian. */
-export const BRIDGE_MAGIC = 0x31425354
+/** `TSB2`, little-endian. */
+export const BRIDGE_MAGIC = 0x32425354
 /** Bytes of the header: magic and number of lexicons. */
 export const BRIDGE_HEADER = 8
-/** Bytes of a directory entry: language code, number of words, offset and length of its block. */
+/** Bytes of a directory entry: language code, numbers of words, of targets, and of bytes of the words. */
 export const DIRECTORY_ENTRY = 20
 const CODE_BYTES = 8
+/** Ends a word; UTF-8 has no such byte. */
+export const WORD_END = 0xff
+const MAX_REST = 255
 
 /**
  * Finds another form of an unknown word: the known word with the longest common prefix, if that is most of both words.
@@ -205,12 +208,24 @@ const HANGUL = /\p{Script=Hangul}/u
 const CODED_LETTERS = { min: 4, part: 0.6 }
 const SYLLABLES = { min: 2, part: 0.45 }
 
-type Block = { readonly words: number; readonly bytes: Uint8Array }
+/** The columns of one lexicon. */
+type Block = {
+  readonly words: number
+  /** Lengths of the prefixes shared with the word before. */
+  readonly shared: Uint8Array
+  readonly frequencies: Uint8Array
+  /** How many targets each word has. */
+  readonly counts: Uint8Array
+  /** The low and the high bytes of the targets, which are indexes of English words. */
+  readonly lows: Uint8Array
+  readonly highs: Uint8Array
+  /** The rests of the words as UTF-8, each with an end. */
+  readonly rests: Uint8Array
+}
 
 /**
- * Reads a table: header, directory, then a block per lexicon, English first. A block consists of columns: length of the
- * prefix shared with the previous word, length of the rest, frequency, number of targets (one byte per word each), the low
- * and high bytes of the targets, and the rests of the words as UTF-8. Targets are indexes of English words.
+ * Reads a table: header, directory, English first, and then the columns of `Block`, each of all lexicons: what is alike stands
+ * together, and becomes smaller when compressed.
  */
 export function createBridge(bytes: Uint8Array): Bridge {
   const blocks = readDirectory(bytes)
@@ -235,56 +250,65 @@ function readDirectory(bytes: Uint8Array): Map<string, Block> {
   if (bytes.byteLength < BRIDGE_HEADER || view.getUint32(0, true) !== BRIDGE_MAGIC)
     throw new Error('The file is not a language table.')
   const count = view.getUint32(4, true)
-  if (BRIDGE_HEADER + count * DIRECTORY_ENTRY > bytes.byteLength)
-    throw new Error('The language table is truncated.')
-  const blocks = new Map<string, Block>()
-  for (let index = 0; index < count; index++) {
+  const start = BRIDGE_HEADER + count * DIRECTORY_ENTRY
+  if (start > bytes.byteLength) throw new Error('The language table is truncated.')
+  const heads = Array.from({ length: count }, (_, index) => {
     const at = BRIDGE_HEADER + index * DIRECTORY_ENTRY
     const code = new TextDecoder().decode(bytes.subarray(at, at + CODE_BYTES)).replace(/\0+$/, '')
-    const words = view.getUint32(at + 8, true)
-    const start = view.getUint32(at + 12, true)
-    const length = view.getUint32(at + 16, true)
-    if (start + length > bytes.byteLength || words * 4 > length)
-      throw new Error('The language table is truncated.')
-    blocks.set(code, checked({ words, bytes: bytes.subarray(start, start + length) }))
+    const [words, targets, rests] = [8, 12, 16].map((field) => view.getUint32(at + field, true))
+    return { code, words: words!, targets: targets!, rests: rests! }
+  })
+  const size = heads.reduce((sum, { words, targets, rests }) => sum + 3 * words + 2 * targets + rests, start)
+  if (size !== bytes.byteLength) throw new Error('The language table is truncated.')
+  let at = start
+  const next = (length: number) => {
+    at += length
+    return bytes.subarray(at - length, at)
   }
-  return blocks
+  const columns = (['words', 'words', 'words', 'targets', 'targets', 'rests'] as const).map((length) =>
+    heads.map((head) => next(head[length])),
+  )
+  return new Map(
+    heads.map(({ code, words }, index) => {
+      const [shared, frequencies, counts, lows, highs, rests] = columns.map((column) => column[index]!)
+      const block = { words, shared, frequencies, counts, lows, highs, rests } as Block
+      return [code, checked(block)]
+    }),
+  )
 }
 
-/** Checks that the columns fill the block, so that decoding it later cannot fail. */
+/** Checks that the columns belong together, so that decoding them later cannot fail. */
 function checked(block: Block): Block {
-  const { words, bytes } = block
-  const rests = sum(bytes, words, 2 * words)
-  const targets = sum(bytes, 3 * words, 4 * words)
-  if (bytes.length !== 4 * words + 2 * targets + rests) throw new Error('The language table is damaged.')
+  let targets = 0
+  for (const count of block.counts) targets += count
+  let [words, length] = [0, 0]
+  for (const byte of block.rests) {
+    length = byte === WORD_END ? 0 : length + 1
+    if (byte === WORD_END) words++
+    if (length > MAX_REST) throw new Error('The language table is damaged.')
+  }
+  if (targets !== block.lows.length || words !== block.words)
+    throw new Error('The language table is damaged.')
   return block
 }
 
 /** The words of a block, in its order. */
-function decodeWords({ words: count, bytes }: Block): string[] {
-  const targets = sum(bytes, 3 * count, 4 * count)
+function decodeWords({ shared, rests }: Block): string[] {
   const decoder = new TextDecoder()
-  const current = new Uint8Array(512)
+  const current = new Uint8Array(2 * MAX_REST)
   const words: string[] = []
-  let at = 4 * count + 2 * targets
-  for (let index = 0; index < count; index++) {
-    const [shared, length] = [bytes[index]!, bytes[count + index]!]
-    current.set(bytes.subarray(at, at + length), shared)
-    at += length
-    words.push(decoder.decode(current.subarray(0, shared + length)))
+  for (let at = 0; words.length < shared.length; ) {
+    let length = shared[words.length]!
+    for (; rests[at] !== WORD_END; at++) current[length++] = rests[at]!
+    at++
+    words.push(decoder.decode(current.subarray(0, length)))
   }
   return words
 }
 
-function sum(bytes: Uint8Array, from: number, to: number): number {
-  let total = 0
-  for (let at = from; at < to; at++) total += bytes[at]!
-  return total
-}
-
 function lexiconOf(
   language: string,
-  { words: count, bytes }: Block,
+  { words: count, frequencies, counts, lows, highs }: Block,
   words: readonly string[],
   english: readonly string[],
 ): Lexicon {
@@ -292,24 +316,22 @@ function lexiconOf(
   const starts = new Uint32Array(count + 1)
   let total = 0
   for (let index = 0; index < count; index++) {
-    starts[index + 1] = starts[index]! + bytes[3 * count + index]!
-    total += 2 ** bytes[2 * count + index]!
+    starts[index + 1] = starts[index]! + counts[index]!
+    total += 2 ** frequencies[index]!
   }
-  const lows = 4 * count
-  const highs = lows + starts[count]!
   return {
     language,
     total,
     frequency(word) {
       const place = places.get(word)
-      return place === undefined ? undefined : bytes[2 * count + place]
+      return place === undefined ? undefined : frequencies[place]
     },
     translate(word) {
       const place = places.get(word)
       if (place === undefined) return undefined
       const found: string[] = []
       for (let at = starts[place]!; at < starts[place + 1]!; at++) {
-        const target = english[bytes[lows + at]! | (bytes[highs + at]! << 8)]
+        const target = english[lows[at]! | (highs[at]! << 8)]
         if (target !== undefined) found.push(target)
       }
       return found
