@@ -27,7 +27,7 @@ export async function bundle({ root, dist, entries, external }) {
     legalComments: 'none',
     // React's development build is slow; with DEV set, Ink looks for its own package.json.
     define: { 'process.env.NODE_ENV': '"production"', 'process.env.DEV': '"false"' },
-    plugins: [ourSources(root, entries, external), builtinsForCommonJs, withoutDeveloperTools],
+    plugins: [ourSources(root, entries, external), builtinsForCommonJs, withoutDeveloperTools, oneHttpParser],
     logLevel: 'warning',
     metafile: true,
     write: false,
@@ -120,5 +120,15 @@ const withoutDeveloperTools = {
       /[\\/]node_modules[\\/]ink[\\/]/.test(importer) ? { path, namespace: 'left-out' } : undefined,
     )
     onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: '' }))
+  },
+}
+
+/** undici holds its parser of HTTP twice, the second for processors without SIMD. That one runs everywhere, and takes 72 kB. */
+const oneHttpParser = {
+  name: 'one HTTP parser',
+  setup({ onResolve }) {
+    onResolve({ filter: /llhttp_simd-wasm\.js$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.replace('llhttp_simd-wasm', 'llhttp-wasm')),
+    }))
   },
 }
