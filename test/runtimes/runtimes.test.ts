@@ -7,10 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type BuildOptions, build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
+import { BROWSER_ADVICE } from '../../scripts/browser.mjs'
 import { lacking } from '../clients/install.ts'
 // @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf } from '../clients/installation.mjs'
-import { browserPath, skipReason, startBrowser } from '../inspector/support/browser.ts'
+import { browserPath, PATIENCE, startBrowser } from '../inspector/support/browser.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -124,12 +126,13 @@ const runtimes: readonly Runtime[] = [
   },
   {
     name: 'Chromium',
-    missing: browserPath ? undefined : skipReason.trim(),
+    missing: browserPath ? undefined : `no browser found; ${BROWSER_ADVICE}.`,
     visit: async () => {
       const script = await webBundle(PAGE, ['browser'])
       const browser = await startBrowser()
       try {
         const page = await browser.newPage()
+        page.setDefaultTimeout(PATIENCE)
         let said = ''
         page.on('console', (message) => {
           said += `${message.text()}\n`
@@ -145,7 +148,7 @@ const runtimes: readonly Runtime[] = [
 ]
 
 function run(command: string, words: readonly string[], cwd = project) {
-  return promisify(execFile)(command, words, { cwd, timeout: 120_000 })
+  return promisify(execFile)(command, words, { cwd, timeout: PATIENCE })
 }
 
 /** Starts a program that prints what was seen. */
