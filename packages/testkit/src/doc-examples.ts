@@ -1,15 +1,19 @@
 // Puts the examples of the public doors' doc comments into one module, which the compiler can check.
+import { readdirSync, readFileSync } from 'node:fs'
 import { readFiles } from '../../../scripts/statements-page.ts'
 
-const ENTRIES: Record<string, string> = {
-  'core/index.ts': '@toolshelf/core',
-  'core/node.ts': '@toolshelf/core/node',
-  'core/pure.ts': '@toolshelf/core/pure',
-  'agent/index.ts': '@toolshelf/agent',
-  'mcp/index.ts': '@toolshelf/mcp',
-  'messages/index.ts': '@toolshelf/messages',
-  'messages/oracle.ts': '@toolshelf/messages/oracle',
-}
+const root = new URL('../../../', import.meta.url)
+
+/** The public doors of all packages, by the files behind them: `core/index.ts` → `@toolshelf/core`. */
+const ENTRIES: ReadonlyMap<string, string> = new Map(
+  readdirSync(new URL('packages', root)).flatMap((folder) => {
+    const manifest = JSON.parse(readFileSync(new URL(`packages/${folder}/package.json`, root), 'utf8'))
+    const doors = Object.entries<string>(manifest.private ? {} : manifest.exports)
+    return doors
+      .filter(([door, file]) => file.startsWith('./src/') && !door.startsWith('./internal'))
+      .map(([door, file]) => [file.replace('./src', folder), manifest.name + door.slice(1)] as const)
+  }),
+)
 
 /** What the examples assume to exist: the reader's own functions, and values of earlier steps. */
 const SURROUNDINGS = `
@@ -35,7 +39,9 @@ const EXPORTED = /^export (?:type )?\{([^}]*)\}/gms
 /** The names that an entry exports, and those that it declares itself. */
 function exportedBy(text: string): string[] {
   const listed = [...text.matchAll(EXPORTED)].flatMap(([, list = '']) => list.split(','))
-  const declared = [...text.matchAll(/^export (?:function|type) (\w+)/gm)].map(([, name = '']) => name)
+  const declared = [...text.matchAll(/^export (?:async )?(?:function|type) (\w+)/gm)].map(
+    ([, name = '']) => name,
+  )
   return [...listed.map((name) => name.replace('type ', '').trim()), ...declared].filter(
     (name) => name !== '',
   )
@@ -48,7 +54,7 @@ export function docExamples(): { readonly count: number; readonly module: string
     text,
   }))
   const doors = new Map<string, string>()
-  for (const [path, entry] of Object.entries(ENTRIES)) {
+  for (const [path, entry] of ENTRIES) {
     const text = files.find((file) => file.path === path)?.text ?? ''
     for (const name of exportedBy(text)) if (!doors.has(name)) doors.set(name, entry)
   }
@@ -59,12 +65,10 @@ export function docExamples(): { readonly count: number; readonly module: string
     }),
   )
   const functions = bodies.map((body, index) => `export async function example${index}() {\n${body}\n}`)
-  const code = [SURROUNDINGS, ...functions].join('\n')
+  // What an example imports itself is imported anyway, at the top.
+  const code = [SURROUNDINGS, ...functions].join('\n').replaceAll(/^import .*$/gm, '')
   const used = [...doors].filter(([name]) => new RegExp(`\\b${name}\\b`).test(code))
   const imports = used.map(([name, entry]) => `import { ${name} } from '${entry}'`)
-  // An example may import itself, but not within a function.
-  const own = code.match(/^import .*$/gm) ?? []
-  const rest = code.replaceAll(/^import .*$/gm, '')
-  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, ...own, rest].join('\n')
+  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, code].join('\n')
   return { count: bodies.length, module }
 }
