@@ -3,8 +3,8 @@
 // Implements A3, C3, C4, D8, L1, L2, L3, L4.
 
 import {
+  blocksIn,
   isBlock,
-  keptDeltas,
   messageBlocks,
   noteKey,
   readBoundary,
@@ -210,14 +210,21 @@ function extended(
   anchors: Anchors,
   searchName: string,
 ): FoldedHistory {
-  const history = known && isContinued(known, messages) ? known : newHistory()
+  const history: FoldedHistory =
+    known && isContinued(known, messages)
+      ? known
+      : { hostMessages: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
   for (let index = history.hostMessages.length; index < messages.length; index++) {
     const message = messages[index] as Message
     history.hostMessages.push(message)
     if (!isBlock(message)) continue
     const own = carriedNote(history, message)
     if (own && own.note !== message) {
-      replaceNote(anchors, own, message)
+      const notes = anchors.get(own.anchor) ?? []
+      anchors.set(
+        own.anchor,
+        notes.map((note) => (note === own.note ? message : note)),
+      )
       return extended(undefined, messages, anchors, searchName)
     }
     if (own) own.isCarried = true
@@ -251,14 +258,6 @@ function carriedNote({ placed }: FoldedHistory, message: Message): Placed | unde
   return placed.find(({ note, isCarried }) => note === message || (!isCarried && noteKey(note) === key))
 }
 
-function replaceNote(anchors: Anchors, { anchor, note }: Placed, copy: Message): void {
-  const notes = anchors.get(anchor) ?? []
-  anchors.set(
-    anchor,
-    notes.map((one) => (one === note ? copy : one)),
-  )
-}
-
 function place(history: FoldedHistory, note: Message, anchor: Message, searchName: string): void {
   if (history.placed.some((one) => one.note === note)) return
   history.placed.push({ note, anchor, isCarried: false })
@@ -268,10 +267,6 @@ function place(history: FoldedHistory, note: Message, anchor: Message, searchNam
 function enter(history: FoldedHistory, message: Message, searchName: string): void {
   history.entries.push(message)
   visit(history.facts, message, searchName)
-}
-
-function newHistory(): FoldedHistory {
-  return { hostMessages: [], entries: [], placed: [], facts: noFacts(), lastBlocks: [] }
 }
 
 /** Whether the messages continue those read so far; the newest one may have gained blocks. */
@@ -309,13 +304,11 @@ function noFacts(): Facts {
 
 /** Reads one message; ignores everything that it does not know (L3). */
 function visit(facts: Facts, message: Message, searchName: string): void {
-  if (typeof message !== 'object' || message === null) return
+  if (!isBlock(message)) return
   visitNotes(facts, message)
   visitAdapterItem(facts, message)
   followTurns(facts, message)
-  if (!Array.isArray(message.content)) return
-  for (const block of message.content as (Block | null)[]) {
-    if (typeof block !== 'object' || block === null) continue
+  for (const block of blocksIn(message.content)) {
     if (message.role === 'user') visitResult(facts, block)
     else if (message.role === 'assistant') visitReply(facts, block, searchName)
     else if (message.role === 'system') visitChange(facts, block)
@@ -338,8 +331,8 @@ function visitNotes(facts: Facts, message: Message): void {
   const boundary = readBoundary(message)
   if (boundary) {
     facts.boundaries++
-    facts.deltasSinceBoundary = -keptDeltas(message)
-    for (const name of boundary) facts.loaded.add(name)
+    facts.deltasSinceBoundary = -boundary.keptDeltas
+    for (const name of boundary.loaded) facts.loaded.add(name)
   }
   const delta = readDelta(message)
   if (!delta) return
@@ -356,11 +349,8 @@ function visitNotes(facts: Facts, message: Message): void {
 function visitResult(facts: Facts, block: Block): void {
   if (block.type !== 'tool_result') return
   const isSent = followResult(facts.open, block)
-  if (Array.isArray(block.content)) {
-    for (const item of block.content as (Block | null)[]) {
-      if (item?.type === 'tool_reference') load(facts, item.tool_name, isSent ? 'reference' : undefined)
-    }
-  }
+  for (const { type, tool_name } of blocksIn(block.content))
+    if (type === 'tool_reference') load(facts, tool_name, isSent ? 'reference' : undefined)
   if (!facts.searchCalls.has(String(block.tool_use_id))) return
   const note = readLoadedNote(block.content)
   for (const name of note?.names ?? []) load(facts, name, note?.hasDefinitions && isSent ? 'text' : undefined)
@@ -371,14 +361,12 @@ function visitReply(facts: Facts, block: Block, searchName: string): void {
   if (block.type === 'tool_use' && block.name === searchName) facts.searchCalls.add(String(block.id))
   const isSent = followReply(facts.open, block)
   if (block.type === 'tool_search_tool_result') {
-    const references = (block.content as Block | null | undefined)?.tool_references
-    if (!Array.isArray(references)) return
-    for (const reference of references as (Block | null)[])
-      load(facts, reference?.tool_name, isSent ? 'reference' : undefined)
+    const { tool_references } = (block.content ?? {}) as Block
+    for (const { tool_name } of blocksIn(tool_references))
+      load(facts, tool_name, isSent ? 'reference' : undefined)
   }
-  if (block.type === 'compaction' && Array.isArray(block.tool_changes)) {
-    for (const change of block.tool_changes as (Block | null)[]) if (change) visitChange(facts, change)
-  }
+  if (block.type === 'compaction')
+    for (const change of blocksIn(block.tool_changes)) visitChange(facts, change)
 }
 
 /** Reads `tool_addition` and `tool_removal`, by reference (`name`) or by value (`definition`). */
@@ -396,11 +384,9 @@ function visitChange(facts: Facts, block: Block): void {
 /** Reads the items that OpenAI's Responses API uses for loaded tools. */
 function visitAdapterItem(facts: Facts, item: Message): void {
   if (item.type !== 'tool_search_output' && item.type !== 'additional_tools') return
-  if (!Array.isArray(item.tools)) return
-  for (const tool of item.tools as (Block | null)[]) {
-    const isGroup = tool?.type === 'namespace' && Array.isArray(tool.tools)
-    for (const member of isGroup ? (tool.tools as (Block | null)[]) : [tool])
-      load(facts, member?.name, 'value')
+  for (const tool of blocksIn(item.tools)) {
+    const isGroup = tool.type === 'namespace' && Array.isArray(tool.tools)
+    for (const { name } of isGroup ? blocksIn(tool.tools) : [tool]) load(facts, name, 'value')
   }
 }
 

@@ -5,13 +5,19 @@
 // fields. Only the host can write fields, so a tool's output cannot forge a note. One note is plain text: the list of
 // tools that a search loaded, on wires without references. It counts only at the start of the result of our own search.
 // Implements A5, A8, C1, L1, L3, S9.
+
 import type { AnnouncementStep, Block, Message, Origin, TextBlock, ToolResult, ToolUse } from './types.ts'
 
 /** Returns a message's blocks; a string becomes one text block, any other content none. */
 export function messageBlocks(message: Message | undefined): readonly Block[] {
   const content = message?.content
   if (typeof content === 'string') return content === '' ? [] : [textBlock(content)]
-  return Array.isArray(content) ? content.filter(isBlock) : []
+  return blocksIn(content)
+}
+
+/** Returns the blocks in a list of unknown values. */
+export function blocksIn(list: unknown): readonly Block[] {
+  return Array.isArray(list) ? list.filter(isBlock) : []
 }
 
 /** Returns whether a value is a content block. */
@@ -30,8 +36,7 @@ export function textBlock(text: string): TextBlock {
   return { type: 'text', text }
 }
 
-/** Answers a call with text. */
-export function textResult(call: ToolUse, text: string): ToolResult {
+export function textResult(call: Pick<ToolUse, 'id'>, text: string): ToolResult {
   return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
 }
 
@@ -151,14 +156,9 @@ export function isDeferralNote(text: string): boolean {
   )
 }
 
-/** Lists what a search loaded, on wires without references. */
-export function loadedNote(names: readonly string[]): string {
-  return `<loaded-tools>\n${names.join('\n')}\n</loaded-tools>`
-}
-
-/** Like `loadedNote`, for a text that also contains the definitions. */
-export function describedNote(names: readonly string[]): string {
-  return `<loaded-tools definitions>\n${names.join('\n')}\n</loaded-tools>`
+/** Lists what a search loaded, on wires without references; says whether the text also contains the definitions. */
+export function loadedNote(names: readonly string[], hasDefinitions = false): string {
+  return `<loaded-tools${hasDefinitions ? ' definitions' : ''}>\n${names.join('\n')}\n</loaded-tools>`
 }
 
 /** Reads a loaded note at the start of a result; returns undefined if there is none. */
@@ -174,11 +174,15 @@ export function readDelta(message: Message): DeltaNote | undefined {
   return message.type === 'deferred_tools_delta' ? (message as DeltaNote) : undefined
 }
 
-/** Returns the loaded tools that a boundary lists, in the order of loading. */
-export function readBoundary(message: Message): string[] | undefined {
+/** Returns the loaded tools that a boundary lists, in the order of loading, and how many announcements were kept. */
+export function readBoundary(message: Message): { loaded: Iterable<string>; keptDeltas: number } | undefined {
   if (message.subtype !== 'compact_boundary') return undefined
   const metadata = message.compactMetadata as Partial<BoundaryNote['compactMetadata']> | null | undefined
-  return [...new Set([...strings(metadata?.loadOrder), ...strings(metadata?.preCompactDiscoveredTools)])]
+  const { loadOrder, preCompactDiscoveredTools, keptDeltas } = metadata ?? {}
+  return {
+    loaded: [...strings(loadOrder), ...strings(preCompactDiscoveredTools)],
+    keptDeltas: typeof keptDeltas === 'number' ? keptDeltas : 0,
+  }
 }
 
 /** Removes the shelf's fields from a message; returns undefined if nothing is left to send. */
@@ -187,12 +191,6 @@ export function withoutNoteFields(message: Message): Message | undefined {
   if (!isNote) return message
   const { role, content } = message
   return role === undefined || content === undefined || content === null ? undefined : { role, content }
-}
-
-/** Returns how many announcements a compaction kept. */
-export function keptDeltas(message: Message): number {
-  const kept = (message.compactMetadata as { keptDeltas?: unknown } | null | undefined)?.keptDeltas
-  return typeof kept === 'number' ? kept : 0
 }
 
 /** Returns a key that identifies a note and its copies; undefined for other messages. */

@@ -6,11 +6,11 @@ import type { Speaker } from './gate.ts'
 import { type Facts, loadedOtherwise, referredNames } from './history.ts'
 import { oncePer } from './lib/objects.ts'
 import { callToolInput } from './names.ts'
-import { describedNote, loadedNote, placeOfNames, withRemark } from './notes.ts'
+import { loadedNote, placeOfNames, textResult, withRemark } from './notes.ts'
 import type { Settings } from './options.ts'
 import { fitTools } from './signature.ts'
 import { charactersFor } from './tokens.ts'
-import type { Block, Definition, Message, PoolTool, ToolResult, WireName } from './types.ts'
+import type { Definition, Message, PoolTool, ToolResult, WireName } from './types.ts'
 
 /** How deferred tools are declared and loaded on one kind of back-end. */
 export type Wire = {
@@ -48,7 +48,6 @@ type Working = {
   readonly unloaded: () => readonly Definition[]
 }
 
-/** Creates a wire. */
 type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 
 /** Returns the definition with `defer_loading`, which the back-end hides from the model (Q2, Q9). */
@@ -59,12 +58,14 @@ const withDeferLoading = oncePer(
 /** Returns a search call and its result, as if the model had searched for these tools by name. */
 function searchAgain(settings: Settings, tools: readonly PoolTool[], result: ToolResult): Message[] {
   const { tool_use_id: id } = result
-  const query = `select:${tools.map(({ name }) => name).join(',')}`
+  const query = `select:${namesOf(tools).join(',')}`
   return [
     { role: 'assistant', content: [{ type: 'tool_use', id, name: settings.searchTool, input: { query } }] },
     { role: 'user', content: [result] },
   ]
 }
+
+const namesOf = (tools: readonly PoolTool[]) => tools.map(({ name }) => name)
 
 /** Explains to the model how to search for one tool by name. */
 export function selectIt(settings: Settings, name: string): string {
@@ -76,41 +77,41 @@ export function loadedEarlier(names: readonly string[]): string {
   return `Tools loaded: ${names.join(', ')}.`
 }
 
-/** Creates the wire `append`. */
-const append: MakeWire = (settings) => ({
-  name: 'append',
+/** What a wire does unless it says otherwise. */
+const usual = (settings: Settings) => ({
   searchName: settings.searchTool,
   callsByName: true,
   takesReferences: false,
   takesAdditions: false,
-  declared: ({ loaded }) => loaded,
-  declare: ({ immediate, loaded }) => [searchTool(settings), ...immediate, ...loaded],
-  answer: (id, tools, remark) => ({
-    type: 'tool_result',
-    tool_use_id: id,
-    content: [
-      { type: 'text', text: [recall(tools.map(({ name }) => name)), ...(remark ? [remark] : [])].join('\n') },
-    ],
-  }),
-  unseen: () => [],
-  reload: () => [],
-  recall,
-  howToLoad: (name) => selectIt(settings, name),
+  declared: ({ loaded }: Facts): Iterable<string> => loaded,
+  unseen: (): string[] => [],
+  reload: (): Message[] => [],
+  recall: loadedEarlier,
+  howToLoad: (name: string) => selectIt(settings, name),
 })
 
-function recall(names: readonly string[]): string {
-  return `${loadedNote(names)}\nThey are in your list of tools now.`
+const inLines = (...parts: readonly (string | undefined)[]) => parts.filter(Boolean).join('\n')
+
+const append: MakeWire = (settings) => {
+  const recall = (names: readonly string[]) => `${loadedNote(names)}\nThey are in your list of tools now.`
+  return {
+    ...usual(settings),
+    name: 'append',
+    declare: ({ immediate, loaded }) => [searchTool(settings), ...immediate, ...loaded],
+    answer: (id, tools, remark) => textResult({ id }, inLines(recall(namesOf(tools)), remark)),
+    recall,
+  }
 }
 
-/** Creates the wire `reference`. */
 const reference: MakeWire = (settings) => {
-  const wire: Wire = {
+  const answer: Wire['answer'] = (id, tools, remark) => {
+    const content = tools.map(({ name }) => ({ type: 'tool_reference' as const, tool_name: name }))
+    return withRemark({ type: 'tool_result', tool_use_id: id, content }, remark)
+  }
+  return {
+    ...usual(settings),
     name: 'reference',
-    searchName: settings.searchTool,
-    callsByName: true,
     takesReferences: true,
-    takesAdditions: false,
-    declared: ({ loaded }) => loaded,
     declare: ({ immediate, loaded, unloaded }) => [
       searchTool(settings),
       ...immediate,
@@ -118,22 +119,19 @@ const reference: MakeWire = (settings) => {
       ...loaded.map(withDeferLoading),
       ...(settings.strategy === 'staged' ? unloaded().map(withDeferLoading) : []),
     ],
-    answer: (id, tools, remark) => {
-      const content = tools.map(({ name }) => ({ type: 'tool_reference' as const, tool_name: name }))
-      return withRemark({ type: 'tool_result', tool_use_id: id, content }, remark)
-    },
+    answer,
     unseen: (facts) => loadedOtherwise(facts, 'reference'),
-    reload: (tools, id) => searchAgain(settings, tools, wire.answer(id, tools)),
-    recall: loadedEarlier,
-    howToLoad: (name) => selectIt(settings, name),
+    reload: (tools, id) => searchAgain(settings, tools, answer(id, tools)),
   }
-  return wire
 }
 
-/** Creates the wire `addition`. */
 const addition: MakeWire = (settings, variant) => {
   const byReference = reference(settings, variant)
   const byValue = settings.additions === 'value'
+  const added = ({ name, definition }: PoolTool) => ({
+    type: 'tool_addition',
+    tool: byValue ? { type: 'tool_definition', definition } : { type: 'tool_reference', name },
+  })
   return {
     ...byReference,
     name: 'addition',
@@ -143,96 +141,69 @@ const addition: MakeWire = (settings, variant) => {
         ? [searchTool(settings), ...working.immediate, ...working.loaded.map(withDeferLoading)]
         : byReference.declare(working),
     declared: (facts) => (byValue ? referredNames(facts) : [...facts.loaded, ...referredNames(facts)]),
-    answer: (id, tools, remark) => ({
-      type: 'tool_result',
-      tool_use_id: id,
-      content: [{ type: 'text', text: written(tools, remark) }],
-    }),
+    answer: (id, tools, remark) =>
+      textResult({ id }, inLines(loadedNote(namesOf(tools)), 'Their definitions follow.', remark)),
     unseen: (facts) => loadedOtherwise(facts, 'reference', 'addition', 'value'),
-    reload: (tools) => [{ role: 'system', content: tools.map(byValue ? valueBlock : referenceBlock) }],
+    reload: (tools) => [{ role: 'system', content: tools.map(added) }],
   }
 }
 
-function written(tools: readonly PoolTool[], remark: string | undefined): string {
-  const names = tools.map(({ name }) => name)
-  return [loadedNote(names), 'Their definitions follow.', ...(remark ? [remark] : [])].join('\n')
-}
-
-function referenceBlock({ name }: PoolTool): Block {
-  return { type: 'tool_addition', tool: { type: 'tool_reference', name } }
-}
-
-function valueBlock({ definition }: PoolTool): Block {
-  return { type: 'tool_addition', tool: { type: 'tool_definition', definition } }
-}
-
-/** Creates the wire `bridge`. */
 const bridge: MakeWire = (settings) => {
-  const wire: Wire = {
+  /** All of `tools` count as loaded; the remark describes those without a definition. */
+  const answer = (
+    id: string,
+    tools: readonly PoolTool[],
+    remark?: string,
+    definitions?: readonly string[],
+  ) => {
+    const texts = definitions ?? tools.map(({ json }) => json)
+    const isCompact = texts.some((text) => !text.startsWith('{'))
+    const about = isCompact
+      ? ` ("?" marks what may be left out; ${selectIt(settings, '<name>')} for one whole)`
+      : ''
+    const how = `Call them with ${settings.callTool}. Their definitions${about}:`
+    return textResult({ id }, inLines(loadedNote(namesOf(tools), true), how, ...texts, remark))
+  }
+  return {
+    ...usual(settings),
     name: 'bridge',
-    searchName: settings.searchTool,
     callsByName: false,
-    takesReferences: false,
-    takesAdditions: false,
-    declared: ({ loaded }) => loaded,
-    declare: ({ immediate }) => [searchTool(settings, outcome(settings)), callTool(settings), ...immediate],
-    answer: (id, tools, remark, definitions = tools.map(({ json }) => json)) => ({
-      type: 'tool_result',
-      tool_use_id: id,
-      content: [{ type: 'text', text: writtenCall(settings, tools, definitions, remark) }],
-    }),
+    declare: ({ immediate }) => [
+      searchTool(
+        settings,
+        `The answer holds the definitions of the tools it found. Call one with ${settings.callTool}, never by its own name.`,
+      ),
+      callTool(settings),
+      ...immediate,
+    ],
+    answer,
     unseen: (facts) => loadedOtherwise(facts, 'text'),
     reload: (tools, id) => {
       const budget = charactersFor(settings.answerTokens)
       const { whole, text } = fitTools(tools, budget, selectIt(settings, '<name>'))
       const definitions = whole.map(({ json }) => json)
-      const shown = { type: 'text' as const, text: writtenCall(settings, tools, definitions, text) }
-      return searchAgain(settings, tools, { type: 'tool_result', tool_use_id: id, content: [shown] })
+      return searchAgain(settings, tools, answer(id, tools, text, definitions))
     },
-    recall: loadedEarlier,
-    howToLoad: (name) => selectIt(settings, name),
   }
-  return wire
 }
 
-/** Writes the answer of a search. All of `tools` count as loaded; the remark describes those without a definition. */
-function writtenCall(
-  settings: Settings,
-  tools: readonly PoolTool[],
-  definitions: readonly string[],
-  remark: string | undefined,
-): string {
-  const note = describedNote(tools.map(({ name }) => name))
-  const isCompact = definitions.some((text) => !text.startsWith('{'))
-  const about = isCompact
-    ? ` ("?" marks what may be left out; ${selectIt(settings, '<name>')} for one whole)`
-    : ''
-  return [
-    note,
-    `Call them with ${settings.callTool}. Their definitions${about}:`,
-    ...definitions,
-    ...(remark ? [remark] : []),
-  ].join('\n')
+/** The provider's own search. */
+const hosted: MakeWire = (settings, variant) => {
+  const name = `tool_search_tool_${variant}`
+  return {
+    ...reference(settings, variant),
+    name: 'hosted',
+    searchName: name,
+    declare: ({ immediate, loaded, unloaded }) => [
+      { type: `${name}_20251119`, name },
+      ...immediate,
+      withDeferLoading(placeholder),
+      ...loaded.map(withDeferLoading),
+      ...unloaded().map(withDeferLoading),
+    ],
+    howToLoad: (tool) => `Search for "${tool}" with ${name}`,
+  }
 }
-
-function outcome({ callTool }: Settings): string {
-  return `The answer holds the definitions of the tools it found. Call one with ${callTool}, never by its own name.`
-}
-
-/** Creates the wire `hosted`. */
-const hosted: MakeWire = (settings, variant) => ({
-  ...reference(settings, variant),
-  name: 'hosted',
-  searchName: `tool_search_tool_${variant}`,
-  declare: ({ immediate, loaded, unloaded }) => [
-    hostedTool(variant),
-    ...immediate,
-    withDeferLoading(placeholder),
-    ...loaded.map(withDeferLoading),
-    ...unloaded().map(withDeferLoading),
-  ],
-  howToLoad: (name) => `Search for "${name}" with tool_search_tool_${variant}`,
-})
 
 /** The name of the placeholder. */
 export const PLACEHOLDER = 'DeferredToolPlaceholder'
@@ -282,14 +253,8 @@ const placeholder: Definition = Object.freeze({
   input_schema: { type: 'object', properties: {} },
 })
 
-/** Returns the provider's own search tool. */
-function hostedTool(variant: 'bm25' | 'regex'): Definition {
-  return { type: `tool_search_tool_${variant}_20251119`, name: `tool_search_tool_${variant}` }
-}
-
 const wires: Record<WireName, MakeWire> = { reference, addition, append, bridge, hosted }
 
-/** Creates the wire with this name. */
 export function makeWire(name: WireName, { settings, capability }: Speaker): Wire {
   return wires[name](settings, settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex')
 }
