@@ -2,7 +2,15 @@
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Message, State } from '@toolshelf/core'
-import { blocksOf, type Fields, fieldsOf, isFields, textOf, toJson } from '@toolshelf/core/internal'
+import {
+  blocksOf,
+  type Fields,
+  fieldsOf,
+  isFields,
+  parseJson,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
 import { resultsForOpenCalls } from './run-calls.ts'
 import { isNotBlank } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
@@ -106,12 +114,8 @@ export function mendTranscript(file: string): void {
 }
 
 function parsed(line: string): TranscriptEntry | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isFields(value) && isEntry(value) ? (value as TranscriptEntry) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(line)
+  return isFields(value) && isEntry(value) ? (value as TranscriptEntry) : undefined
 }
 
 function isEntry({ type, messages, state }: Fields): boolean {

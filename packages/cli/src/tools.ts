@@ -1,7 +1,9 @@
 // The tools that commands search, count and list: catalogues and queries in files, the tools of servers that are started
 // for it, the ranker, and how far the encoder is with reading them.
+
 import { type Rank, type RankerName, rankers, type Tool } from '@toolshelf/core'
 import type { EvaluationQuery } from '@toolshelf/core/internal'
+import { isFields, parseJson } from '@toolshelf/core/internal'
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { createPureShelf } from '@toolshelf/core/pure'
 import {
@@ -125,14 +127,9 @@ function parseLines<Item extends object>(
 }
 
 function parse<Item>(line: string, read: (value: object) => Item | string): Item | string {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? read(value)
-      : 'it is not a JSON object'
-  } catch {
-    return 'it is not JSON'
-  }
+  const value = parseJson(line)
+  if (value === undefined) return 'it is not JSON'
+  return isFields(value) ? read(value) : 'it is not a JSON object'
 }
 
 function isNames(value: unknown): value is string[] {

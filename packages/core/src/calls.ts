@@ -7,7 +7,17 @@ import { withOwnNames } from './definition.ts'
 import type { Trace } from './events.ts'
 import { isConnecting } from './gate.ts'
 import { follow } from './history.ts'
-import { type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson } from './lib/json.ts'
+import {
+  type Fields,
+  fieldsOf,
+  isContainer,
+  isFields,
+  jsonLength,
+  listOf,
+  parseJson,
+  textOf,
+  toJson,
+} from './lib/json.ts'
 import { silencePromise } from './lib/objects.ts'
 import { errorMessage, oneLine } from './lib/text.ts'
 import { checkResultItem, imageTypeOf } from './media.ts'
@@ -443,12 +453,7 @@ function readCall(value: unknown): BatchCall | undefined {
 
 /** Parses a value that a model wrote as a JSON string. */
 function parsed(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  try {
-    return JSON.parse(value)
-  } catch {
-    return undefined
-  }
+  return typeof value === 'string' ? parseJson(value) : value
 }
 
 /** How to run the calls of a batch. */
@@ -525,12 +530,7 @@ export function batchContent(results: readonly BatchResult[]): Fields[] {
 }
 
 function isJsonLine(text: string): boolean {
-  if (!/^[{[][^\r\n]*$/.test(text) || text.includes('\\ud')) return false
-  try {
-    return isFields(JSON.parse(text)) || Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
+  return /^[{[][^\r\n]*$/.test(text) && !text.includes('\\ud') && isContainer(parseJson(text))
 }
 
 /** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */

@@ -58,6 +58,7 @@ export {
   listOf,
   omitFields,
   parseBetas,
+  parseJson,
   textOf,
   toJson,
   walkJson,

@@ -141,9 +141,7 @@ export function inputOf(json: string, parse: Json['parse'] = JSON.parse): Fields
   if (json.trim() === '') return {}
   try {
     const value: unknown = parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Fields)
-      : undefined
+    return isFields(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 // Long results: where they are stored, what kind of text one is, and the preview and handle that the model gets instead.
 
-import { type Fields, isContainer, isFields } from './lib/json.ts'
+import { type Fields, isContainer, isFields, parseJson } from './lib/json.ts'
 import { cleanText, cut, readableText } from './lib/text.ts'
 
 /**
@@ -98,12 +98,7 @@ function parse(text: string): KnownText {
 
 /** Parses JSON; returns undefined for anything else. */
 export function jsonIn(text: string): unknown {
-  if (!/^\s*[[{"\dtfn-]/.test(text.slice(0, 1000))) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return /^\s*[[{"\dtfn-]/.test(text.slice(0, 1000)) ? parseJson(text) : undefined
 }
 
 /** Returns whether a text is nothing but base64, and too long to be a word. */

@@ -1,6 +1,6 @@
 // Error responses in the Messages API's envelope.
 import { randomUUID } from 'node:crypto'
-import { fieldsOf, textOf } from '@toolshelf/core/internal'
+import { fieldsOf, parseJson, textOf } from '@toolshelf/core/internal'
 import type { HttpAnswer } from './types.ts'
 
 /** Thrown to end a request with an error response. */
@@ -58,12 +58,8 @@ export function errorAnswer(status: number, type: ErrorType, message: string, co
 
 /** Extracts the message from an error body in any known envelope. */
 export function reasonIn(body: string): string {
-  try {
-    const { error } = fieldsOf(JSON.parse(body))
-    return textOf(fieldsOf(error).message) || textOf(error) || body.slice(0, 300)
-  } catch {
-    return body.slice(0, 300)
-  }
+  const { error } = fieldsOf(parseJson(body))
+  return textOf(fieldsOf(error).message) || textOf(error) || body.slice(0, 300)
 }
 
 /** Makes an id for a response of the gateway itself. */

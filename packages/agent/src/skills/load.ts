@@ -3,7 +3,7 @@
 import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import { cut, type Fields, fieldsOf, isFields, oneLine, textOf } from '@toolshelf/core/internal'
+import { cut, type Fields, fieldsOf, isFields, oneLine, parseJson, textOf } from '@toolshelf/core/internal'
 import { readBoundedFile } from '@toolshelf/core/internal/node'
 import { parse } from 'yaml'
 
@@ -285,7 +285,9 @@ export function remoteSkills(
 
 /** Fetches the index; reports and skips invalid entries. */
 async function fetchIndex(index: URL, fetchUrl: typeof fetch, notify: Notify): Promise<Skill[]> {
-  const { skills } = fieldsOf(parsedJson(await fetchText(index, fetchUrl)))
+  const parsed = parseJson(await fetchText(index, fetchUrl))
+  if (parsed === undefined) throw new Error('it is not valid JSON')
+  const { skills } = fieldsOf(parsed)
   if (!Array.isArray(skills)) throw new Error('it has no list "skills"')
   if (skills.length > MAX_REMOTE_SKILLS)
     notify(`${index} lists ${skills.length} skills; the first ${MAX_REMOTE_SKILLS} are used.`)
@@ -297,14 +299,6 @@ async function fetchIndex(index: URL, fetchUrl: typeof fetch, notify: Notify): P
       return []
     }
   })
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error('it is not valid JSON')
-  }
 }
 
 function toRemoteSkill(entry: unknown, index: URL, fetchUrl: typeof fetch): Skill {

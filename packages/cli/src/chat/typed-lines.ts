@@ -1,6 +1,8 @@
 // Stores the input history of a folder's chats for the arrow keys: one JSON string per line, next to the sessions.
+
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseJson } from '@toolshelf/core/internal'
 
 /** The stored input lines. */
 export type TypedLines = {
@@ -35,7 +37,7 @@ export function openTypedLines(folder: string): TypedLines {
 }
 
 function parsed(line: string): string[] {
-  const value = attempt((): unknown => JSON.parse(line))
+  const value = parseJson(line)
   return typeof value === 'string' ? [value] : []
 }
 

@@ -1,9 +1,9 @@
 // Folds events into what the page shows: conversations with their turns, pools, servers, costs. Events may arrive in any
 // order, twice or not at all: the result depends only on which have arrived. The newest are kept up to a limit. They come from
 // the process, or from a file: an export of the page, or lines of JSON as `--audit` writes them.
-import { isFields, listOf } from '@toolshelf/core/internal'
+import { isFields, listOf, parseJson } from '@toolshelf/core/internal'
 import { createPools, type Pools } from './pools.ts'
-import { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
+import { createTextLines, type EventRecord, readEvent } from './records.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 import { createThreads, foldThread, type Thread } from './threads.ts'
 import type { InspectedTurn } from './turn-types.ts'
@@ -156,7 +156,7 @@ const FORMAT = 'toolshelf-events'
 
 /** Adds the events of a file to the model. */
 export function addEventFile(text: string, model: EventModel): ReadFile {
-  const whole = text.trimStart().startsWith('{') && text.includes(FORMAT) ? parseLine(text) : undefined
+  const whole = text.trimStart().startsWith('{') && text.includes(FORMAT) ? parseJson(text) : undefined
   return isFields(whole) && whole.format === FORMAT ? addExport(whole.events, model) : addLines(text, model)
 }
 
@@ -174,7 +174,7 @@ function addLines(text: string, model: EventModel): ReadFile {
   let [events, broken] = [0, 0]
   const splitter = createTextLines((line) => {
     if (line.trim() === '') return
-    const event = readEvent(parseLine(line))
+    const event = readEvent(parseJson(line))
     if (!event) broken++
     else {
       events++

@@ -65,13 +65,3 @@ export function createTextLines(take: (line: string) => void): {
     },
   }
 }
-
-/** Returns the value of a line of JSON; undefined for one that is empty or broken. */
-export function parseLine(line: string): unknown {
-  if (line.length === 0) return undefined
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
-}

@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { type Fields, fieldsOf, type StateStore } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, parseJson, type StateStore } from '@toolshelf/core/internal'
 import type { Progress } from '../types.ts'
 
 /** The client's answers to the questions of one round. */
@@ -181,9 +181,5 @@ function errorFrom({ code = ProtocolErrorCode.InternalError, message, data }: Fi
 
 /** Parses a message of another replica; returns no fields if it is not an object. */
 function parseFields(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text))
-  } catch {
-    return {}
-  }
+  return fieldsOf(parseJson(text))
 }

@@ -6,6 +6,7 @@ import {
   type Fields,
   fieldsOf,
   misnamesArguments,
+  parseJson,
   SEARCH_TOOL,
   splitToolName,
 } from '@toolshelf/core/internal'
@@ -37,17 +38,9 @@ export function readWrapped(input: unknown): { name: string; input: Fields } | u
   const call = fieldsOf(input)
   const { name, arguments: given = {} } = call
   if (typeof name !== 'string' || misnamesArguments(call)) return undefined
-  const parsed = typeof given === 'string' ? parse(given) : given
+  const parsed = typeof given === 'string' ? parseJson(given) : given
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
   return { name, input: parsed as Fields }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the answer of a search in `bridge` mode. */

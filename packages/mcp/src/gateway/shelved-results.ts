@@ -3,6 +3,7 @@ import type { TraceListener } from '@toolshelf/core'
 import {
   errorMessage,
   fieldsOf,
+  parseJson,
   readResultTool,
   readShelved,
   shelveText,
@@ -144,11 +145,8 @@ function onlyWraps(structuredContent: unknown, text: string): boolean {
 }
 
 function isSameJson(text: string, json: string): boolean {
-  try {
-    return toJson(JSON.parse(text)) === json
-  } catch {
-    return false
-  }
+  const value = parseJson(text)
+  return value !== undefined && toJson(value) === json
 }
 
 /** Returns the text of a block, or of the resource embedded in it; undefined for images, links and the like. */

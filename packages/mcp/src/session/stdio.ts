@@ -4,7 +4,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { cleanText, wellFormedJson } from '@toolshelf/core/internal'
+import { cleanText, parseJson, wellFormedJson } from '@toolshelf/core/internal'
 import { watchdog, whyTooComplex } from '@toolshelf/core/internal/node'
 import spawn from 'cross-spawn'
 import { DEPTH, depthOf } from '../config/gateway-depth.ts'
@@ -367,13 +367,8 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
   if (!looksLikeObject(line)) return undefined
   const why = whyTooComplex(line, { maxValues: MAX_VALUES, maxDepth: Number.POSITIVE_INFINITY })
   if (why !== undefined) throw new Error(`it wrote a message that ${why}`)
-  let value: Loose | null
-  try {
-    value = JSON.parse(line.toString('utf8')) as Loose | null
-  } catch {
-    return undefined
-  }
-  if (typeof value !== 'object' || value === null || value.jsonrpc !== '2.0') return undefined
+  const value = parseJson(line.toString('utf8')) as Loose | null | undefined
+  if (typeof value !== 'object' || value?.jsonrpc !== '2.0') return undefined
   return mend(value) as JSONRPCMessage
 }
 

@@ -1,5 +1,5 @@
 // The Messages API inbound: requests and replies already have the shape that the gateway uses inside.
-import { createCollector, fieldsOf, isFields, omitFields } from '@toolshelf/core/internal'
+import { createCollector, fieldsOf, isFields, omitFields, parseJson } from '@toolshelf/core/internal'
 import { refuseRequest } from '../errors.ts'
 import { exactJson, stringifyExact } from '../json/exact.ts'
 import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
@@ -53,11 +53,7 @@ function withoutFlag(event: StreamEvent): StreamEvent {
 }
 
 function toErrorEvent({ body }: HttpAnswer): StreamEvent {
-  try {
-    const value: unknown = JSON.parse(body)
-    if (isFields(value) && value.type === 'error') return value as StreamEvent
-  } catch {
-    // Not JSON: the text is passed on below.
-  }
+  const value = parseJson(body)
+  if (isFields(value) && value.type === 'error') return value as StreamEvent
   return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
 }

@@ -1,5 +1,5 @@
 // Writes the list of models in the shape of the client's API.
-import { type Fields, fieldsOf, listOf, textOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@toolshelf/core/internal'
 import type { HttpAnswer } from '../types.ts'
 import type { InboundApi } from './types.ts'
 
@@ -29,11 +29,7 @@ function withBody({ headers }: HttpAnswer, body: Fields): HttpAnswer {
 }
 
 function modelsIn({ body }: HttpAnswer): Fields[] {
-  try {
-    return listOf(fieldsOf(JSON.parse(body)).data).map(fieldsOf)
-  } catch {
-    return []
-  }
+  return listOf(fieldsOf(parseJson(body)).data).map(fieldsOf)
 }
 
 function toOpenaiModel({ id, created_at: date }: Fields): Fields {

@@ -1,5 +1,5 @@
 // Converts error responses and headers from the Messages API to OpenAI's, which Chat Completions and Responses share.
-import { fieldsOf, textOf } from '@toolshelf/core/internal'
+import { fieldsOf, parseJson, textOf } from '@toolshelf/core/internal'
 import { reasonIn } from '../errors.ts'
 import type { Fields, Headers, HttpAnswer } from '../types.ts'
 
@@ -43,11 +43,7 @@ export function toOpenaiAnswer(answer: HttpAnswer): HttpAnswer {
 }
 
 function errorIn(body: string): Fields {
-  try {
-    return fieldsOf(fieldsOf(JSON.parse(body)).error)
-  } catch {
-    return {}
-  }
+  return fieldsOf(fieldsOf(parseJson(body)).error)
 }
 
 /** The parameter that a message starts with, as in `messages.0.content: …`. */

@@ -1,6 +1,6 @@
 // Converts reasoning items to thinking blocks and back. The client keeps a block for us in `encrypted_content`; items
 // that come from OpenAI itself travel on unread, for an upstream that understands them.
-import { type Fields, fieldsOf, listOf, textOf, toJson } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, listOf, parseJson, textOf, toJson } from '@toolshelf/core/internal'
 import { isKeptThought, keepItem } from '../upstream/thoughts.ts'
 
 /** Starts the encrypted content that holds a block of another API. */
@@ -25,15 +25,11 @@ export function fromReasoning(item: Fields): Fields | undefined {
 }
 
 function decoded(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    const { type, thinking, signature, data } = fieldsOf(value)
-    if (type === 'redacted_thinking' && typeof data === 'string') return { type, data }
-    if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined
-    return { type, thinking, signature }
-  } catch {
-    return undefined
-  }
+  const value = parseJson(Buffer.from(text, 'base64url').toString())
+  const { type, thinking, signature, data } = fieldsOf(value)
+  if (type === 'redacted_thinking' && typeof data === 'string') return { type, data }
+  if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined
+  return { type, thinking, signature }
 }
 
 /** The parts of a summary are joined as the Responses upstream joins them. */

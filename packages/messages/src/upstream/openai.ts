@@ -1,5 +1,14 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
-import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '@toolshelf/core/internal'
+import {
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  listOf,
+  parseJson,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
 import { traceIdOf } from '@toolshelf/core/internal/node'
 import { isDeepJson } from '../json/exact.ts'
 import type { ClientTerms, Headers, HttpAnswer, MessagesRequest, UpstreamOrigin } from '../types.ts'
@@ -170,12 +179,8 @@ export function systemText(system: unknown): string {
 
 /** Parses JSON; returns undefined if the text is invalid, or nested too deeply to be written again. */
 export function jsonOf(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isDeepJson(text) ? undefined : value
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isDeepJson(text) ? undefined : value
 }
 
 /** The body as short text; a proxy may have answered with a whole page. */

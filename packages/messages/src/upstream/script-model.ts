@@ -6,6 +6,7 @@ import {
   fieldsOf,
   hash,
   isFields,
+  parseJson,
   SEARCH_TOOL,
   textOf,
   toJson,
@@ -138,12 +139,8 @@ function wantedOf(act: Act, meaning: ResolveTemplate, known: readonly string[]):
 
 function inputOf(input: Fields | string, meaning: ResolveTemplate): Fields | undefined {
   if (typeof input !== 'string') return fillFields(input, meaning)
-  try {
-    const value: unknown = JSON.parse(fill(input, meaning))
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(fill(input, meaning))
+  return isFields(value) ? value : undefined
 }
 
 type Progress = {

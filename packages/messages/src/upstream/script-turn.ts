@@ -7,6 +7,7 @@ import {
   fieldsOf,
   isFields,
   isOurText,
+  parseJson,
   referencesIn,
   SEARCH_TOOL,
   textOf,
@@ -89,12 +90,8 @@ function signedNames(text: string): string[] {
 
 function definedName(line: string): string {
   if (!line.startsWith('{') || !line.includes('"input_schema"')) return ''
-  try {
-    const { name, input_schema: schema } = fieldsOf(JSON.parse(line))
-    return isFields(schema) ? textOf(name) : ''
-  } catch {
-    return ''
-  }
+  const { name, input_schema: schema } = fieldsOf(parseJson(line))
+  return isFields(schema) ? textOf(name) : ''
 }
 
 const HOST_TEXT = /<(system-reminder|available-deferred-tools)>[\s\S]*?<\/\1>/g
@@ -113,12 +110,8 @@ function userText({ role, content }: Fields): string {
 
 /** A text that is one JSON string, as `opencode run` sends its arguments, without the quotes. */
 function unquoted(text: string): string {
-  if (!/^".*"$/s.test(text)) return text
-  try {
-    return textOf(JSON.parse(text))
-  } catch {
-    return text
-  }
+  const value = /^".*"$/s.test(text) ? parseJson(text) : undefined
+  return typeof value === 'string' ? value : text
 }
 
 function roundsOf(blocks: readonly Fields[]): CallRound[] {

@@ -1,5 +1,5 @@
 // Counts the tokens of a request and its reply, for users whose tokens are limited: reserved before, settled after.
-import { type Fields, fieldsOf, isFields, listOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, isFields, listOf, parseJson } from '@toolshelf/core/internal'
 import type { ClientWork, StartedWork } from '@toolshelf/core/internal/node'
 import type { StreamEvent, UsageListener } from '@toolshelf/messages/internal'
 
@@ -122,15 +122,9 @@ function tokensOfBytes(bytes: number): number {
 }
 
 function writtenInLine(line: string): number {
-  try {
-    const { type, delta, choices } = fieldsOf(JSON.parse(line.slice('data:'.length)))
-    if (type === 'message_delta') return 0
-    return (
-      written(delta) + listOf(choices).reduce<number>((sum, one) => sum + written(fieldsOf(one).delta), 0)
-    )
-  } catch {
-    return 0
-  }
+  const { type, delta, choices } = fieldsOf(parseJson(line.slice('data:'.length)))
+  if (type === 'message_delta') return 0
+  return written(delta) + listOf(choices).reduce<number>((sum, one) => sum + written(fieldsOf(one).delta), 0)
 }
 
 /** Counts the characters of all texts in a delta that the model wrote. */

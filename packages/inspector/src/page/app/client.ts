@@ -1,4 +1,5 @@
 // Sends requests to the process behind the page.
+import { parseJson } from '@toolshelf/core/internal'
 import { type FailureView, KEY_PARAMETER } from '../../api.ts'
 import { createTextLines } from '../../model/records.ts'
 
@@ -68,11 +69,8 @@ export function createClient(): PageClient {
 
 async function failureOf(response: Response): Promise<string> {
   const text = await response.text().catch(() => '')
-  try {
-    return (JSON.parse(text) as FailureView).error
-  } catch {
-    return `The request failed with status ${response.status}.`
-  }
+  const failure = parseJson(text) as FailureView | undefined
+  return failure ? failure.error : `The request failed with status ${response.status}.`
 }
 
 async function readLines(response: Response, take: (lines: string[]) => Promise<void>): Promise<void> {

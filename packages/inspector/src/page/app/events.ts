@@ -1,6 +1,7 @@
 // Reads the process's events into the model, and reconnects after a lost connection.
+import { parseJson } from '@toolshelf/core/internal'
 import { endpoints } from '../../api.ts'
-import { type EventRecord, parseLine, readEvent } from '../../model/records.ts'
+import { type EventRecord, readEvent } from '../../model/records.ts'
 import { type App, isRefusedKey } from './state.ts'
 
 /** Milliseconds of work before yielding, so that the browser can draw and handle input. */
@@ -32,7 +33,7 @@ function createFollower(app: App) {
   const refreshServers = debounced(() => void app.refresh('servers', 'tools'), REFRESH_PAUSE_MS)
 
   const take = (line: string) => {
-    const value = parseLine(line) as (EventRecord & { skipped?: number; broken?: number }) | undefined
+    const value = parseJson(line) as (EventRecord & { skipped?: number; broken?: number }) | undefined
     if (value?.type === 'caught-up') {
       isCaughtUp = true
       const isLive = app.state().about.value?.recording.isLive !== false

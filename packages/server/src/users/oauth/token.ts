@@ -1,5 +1,5 @@
 // Verifies access tokens: JWTs that a configured identity provider signed for this gateway.
-import { type Fields, fieldsOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, parseJson } from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
 import { LOOPBACK } from '../../http/http.ts'
@@ -272,12 +272,9 @@ async function fetchJson(address: string, fetch: typeof globalThis.fetch): Promi
     await response.body?.cancel()
     throw new Error(`${address} answered ${response.status}`)
   }
-  const text = await readBounded(response, address)
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error(`${address} did not answer with JSON`)
-  }
+  const answer = parseJson(await readBounded(response, address))
+  if (answer === undefined) throw new Error(`${address} did not answer with JSON`)
+  return answer
 }
 
 async function readBounded({ body }: Response, address: string): Promise<string> {
