@@ -1,8 +1,8 @@
 // JSON with comments and trailing commas, and adding to it without losing anything.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { addServers } from '../../packages/mcp/src/config/edit.ts'
 import { parseJson } from '../../packages/mcp/src/config/json.ts'
-import { addServers } from '../../packages/mcp/src/config/write.ts'
 
 describe('reading', () => {
   it('reads whatever JSON.parse reads', () => {

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
+import { moveServers, restoreServers } from '../../packages/mcp/src/config/edit.ts'
 import { parseJson } from '../../packages/mcp/src/config/json.ts'
-import { moveServers, restoreServers } from '../../packages/mcp/src/config/move.ts'
 
 const entry = { name: 'toolshelf', fields: { command: 'node', args: ['main.js', 'mcp'] } }
 const written = '"toolshelf": { "command": "node", "args": [ "main.js", "mcp" ] }'

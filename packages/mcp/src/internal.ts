@@ -9,12 +9,21 @@ export {
   rememberReads,
 } from './cache/definition-cache.ts'
 export { type ConfigText, type FileEntries, programOf, readEntries } from './config/config.ts'
-export { describeTransport, pathArgument } from './config/describe.ts'
-export { type NewEntry, onOneLine } from './config/edit-json.ts'
+export {
+  addServers,
+  currentPart,
+  type MovedPart,
+  moveServers,
+  type NewEntry,
+  onOneLine,
+  removeServer,
+  restoreServers,
+  serverNames,
+  setJsonValue,
+} from './config/edit.ts'
 export { mapTexts, type ServerEntry, withReferences } from './config/formats.ts'
 export { depthOf } from './config/gateway-depth.ts'
 export type { GatewaySettings } from './config/keys.ts'
-export { currentPart, type MovedPart, moveServers, restoreServers } from './config/move.ts'
 export {
   type ConfigPlace,
   configPlaces,
@@ -26,9 +35,13 @@ export {
 } from './config/places.ts'
 export { bindWorkspace, expand, variablesIn, withWorkspace } from './config/references.ts'
 export { idleRules } from './config/rules.ts'
-export { configProblems, keepReferences, readServer } from './config/server.ts'
-export { setJsonValue } from './config/set-json.ts'
-export { addServers, removeServer, serverNames } from './config/write.ts'
+export {
+  configProblems,
+  describeTransport,
+  keepReferences,
+  pathArgument,
+  readServer,
+} from './config/server.ts'
 export type { GatewayResults } from './gateway/shelved-results.ts'
 export {
   answerInitialize,

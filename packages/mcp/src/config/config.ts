@@ -7,11 +7,10 @@ import { type Environment, type Fields, fieldsOf, isFields, quote, slugOf } from
 import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import type { ConfigProblem, FolderSource, ServerConfig } from '../types.ts'
-import { findServers, isOwnFile, type ServerEntry } from './formats.ts'
-import { type Parsed, parseJson } from './json.ts'
+import { type EntryProblem, findServers, isOwnFile, type ServerEntry } from './formats.ts'
+import { lineAt, type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
 import { type LocalMachine, thisMachine } from './places.ts'
-import { repeatedNames } from './repeated-names.ts'
 import { configProblems, readServer } from './server.ts'
 import { nameServers } from './slugs.ts'
 
@@ -218,5 +217,71 @@ function tomlIn(text: string): Document {
   } catch (error) {
     const place = error instanceof TomlError ? `: line ${error.line}, column ${error.column}` : ''
     return { problem: `it is not valid TOML${place}.` }
+  }
+}
+
+/** Keys of a file that contain servers, directly or further inside. */
+const SECTIONS: ReadonlySet<string> = new Set([
+  'mcpServers',
+  'servers',
+  'mcp.servers',
+  'mcp',
+  'mcp_servers',
+  'context_servers',
+  'projects',
+])
+
+/**
+ * Returns a problem for each name that occurs more than once.
+ *
+ * @param isOwn - Whether the file is Toolshelf's own, whose other sections count too.
+ */
+function repeatedNames(
+  text: string,
+  { value: root, spans }: Parsed,
+  entries: readonly Pick<ServerEntry, 'name' | 'path'>[],
+  isOwn: boolean,
+): EntryProblem[] {
+  const seen = new Set<unknown>()
+
+  function repeatedIn(value: unknown, isChecked: (name: string) => boolean = () => true): Repeated[] {
+    const members = (isFields(value) && !seen.has(value) && spans.get(value)?.members) || []
+    seen.add(value)
+    const offsets = new Map<string, number[]>()
+    for (const { name, start } of members) offsets.set(name, [...(offsets.get(name) ?? []), start])
+    return [...offsets]
+      .filter(([name, starts]) => starts.length > 1 && isChecked(name))
+      .map(([name, starts]) => ({ name, lines: starts.map((start) => lineAt(text, start)) }))
+  }
+
+  /** Returns what is repeated in a server, such as in its `env`. */
+  const inServer = (server: unknown): Repeated[] => [
+    ...repeatedIn(server),
+    ...(isFields(server) ? Object.values(server).flatMap((value) => repeatedIn(value)) : []),
+  ]
+
+  const problems: EntryProblem[] = repeatedIn(root, (name) => isOwn || SECTIONS.has(name)).map(messageOf)
+  for (const { name: server, path } of entries) {
+    let value: unknown = root
+    for (const [depth, key] of path.entries()) {
+      const isHolder = depth === path.length - 1
+      problems.push(...repeatedIn(value, (name) => isHolder || name === key).map(messageOf))
+      value = isFields(value) ? value[key] : undefined
+    }
+    problems.push(...inServer(value).map((repeated) => ({ server, ...messageOf(repeated) })))
+  }
+  // The last one may be without servers, so that no entry leads to it.
+  problems.push(...repeatedIn(fieldsOf(root).mcp, (name) => name === 'servers').map(messageOf))
+  return problems
+}
+
+type Repeated = { readonly name: string; readonly lines: readonly number[] }
+
+function messageOf({ name, lines }: Repeated): { readonly message: string } {
+  const places = [...new Set(lines)]
+  const where = `${places.length > 1 ? 'lines' : 'line'} ${places.join(' and ')}`
+  const count = lines.length === 2 ? 'twice' : `${lines.length} times`
+  return {
+    message: `"${name}" occurs ${count} (${where}); only the last one counts. Merge them, or rename or remove one.`,
   }
 }

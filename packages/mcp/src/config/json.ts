@@ -14,16 +14,11 @@ export type JsonMember = {
   readonly comma: number | undefined
 }
 
-/** Where an object or array and its members are in the text; used to edit a member and keep everything else. */
+/** Where an object and its members are in the text; used to edit a member and keep everything else. */
 export type MemberSpan = {
   /** Offset of the opening bracket. */
   readonly open: number
-  /** Empty for an array. */
   readonly members: readonly JsonMember[]
-  readonly isEmpty: boolean
-  /** Offset after the last member. */
-  readonly end: number
-  readonly hasComma: boolean
   /** Offset of the closing bracket. */
   readonly close: number
 }
@@ -61,54 +56,34 @@ function readValue(cursor: Cursor): unknown {
   return readToken(cursor, bare, first === undefined ? 'the file ends too early' : 'unexpected character')
 }
 
-function readNested(cursor: Cursor, open: '{' | '['): unknown {
+function readNested(cursor: Cursor, bracket: '{' | '['): unknown {
   cursor.depth += 1
   if (cursor.depth > MAX_DEPTH) fail(cursor, `it is nested more than ${MAX_DEPTH} levels deep`)
-  const members: unknown[] = []
-  const names: string[] = []
-  const places: JsonMember[] = []
-  const span = readMembers(cursor, open === '{' ? '}' : ']', () => {
+  const closing = bracket === '{' ? '}' : ']'
+  const open = cursor.at++
+  const values: unknown[] = []
+  const members: JsonMember[] = []
+  for (let hasComma = true; ; ) {
+    skipSpace(cursor)
+    if (cursor.text[cursor.at] === closing) break
+    if (!hasComma) fail(cursor, `a comma or ${closing} is missing`)
     const start = cursor.at
-    const name = open === '{' ? readName(cursor) : ''
+    const name = bracket === '{' ? readName(cursor) : ''
     skipSpace(cursor)
     const value = cursor.at
-    members.push(readValue(cursor))
-    if (open === '[') return
-    names.push(name)
+    values.push(readValue(cursor))
     const end = cursor.at
     skipSpace(cursor)
-    const comma = cursor.text[cursor.at] === ',' ? cursor.at : undefined
-    places.push({ name, start, value, end, comma })
-    cursor.at = end
-  })
-  const value =
-    open === '[' ? members : Object.fromEntries(names.map((name, index) => [name, members[index]]))
-  cursor.spans.set(value, { ...span, members: places })
-  cursor.depth -= 1
-  return value
-}
-
-function readMembers(
-  cursor: Cursor,
-  bracket: '}' | ']',
-  readMember: () => void,
-): Omit<MemberSpan, 'members'> {
-  const open = cursor.at
-  cursor.at += 1
-  let span = { isEmpty: true, end: cursor.at, hasComma: false }
-  for (;;) {
-    skipSpace(cursor)
-    if (cursor.text[cursor.at] === bracket) break
-    if (!span.isEmpty && !span.hasComma) fail(cursor, `a comma or ${bracket} is missing`)
-    readMember()
-    const end = cursor.at
-    skipSpace(cursor)
-    const hasComma = cursor.text[cursor.at] === ','
+    hasComma = cursor.text[cursor.at] === ','
+    if (bracket === '{') members.push({ name, start, value, end, comma: hasComma ? cursor.at : undefined })
     if (hasComma) cursor.at += 1
-    span = { isEmpty: false, end, hasComma }
   }
-  cursor.at += 1
-  return { ...span, open, close: cursor.at - 1 }
+  const close = cursor.at++
+  cursor.depth -= 1
+  if (bracket === '[') return values
+  const value = Object.fromEntries(members.map(({ name }, index) => [name, values[index]]))
+  cursor.spans.set(value, { open, members, close })
+  return value
 }
 
 function readName(cursor: Cursor): string {

@@ -1,15 +1,12 @@
 // Turns a configuration entry into a server that can be started, or into the reason why it cannot.
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, isAbsolute, join, resolve } from 'node:path'
 import type { Environment } from '@toolshelf/core/internal'
 import { isSecretName } from '../redact.ts'
 import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
-import { foreignKeys } from './dialects.ts'
-import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
-import { mapTexts, type ServerEntry } from './formats.ts'
-import { serverDefaults, serverKeys, toolKeys } from './keys.ts'
+import { foreignKeys, mapTexts, type ServerEntry } from './formats.ts'
+import { fieldsKind, readKeys, recordOf, serverDefaults, serverKeys, toolKeys, type Values } from './keys.ts'
 import type { LocalMachine } from './places.ts'
-import { type Expanded, expand, withWorkspace } from './references.ts'
-import { hasUserValue, userValuesIn } from './user-values.ts'
+import { type Expanded, expand, hasUserValue, userValuesIn, withWorkspace } from './references.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
@@ -283,4 +280,37 @@ function readTools(configured: ServerValues['tools']): Made<ServerConfig['tools'
     if (Object.keys(values).length > 0) tools.push([name, values])
   }
   return { value: recordOf(tools), problems }
+}
+
+/** Returns the program, with its first argument if that says more, or the host. */
+export function describeTransport(transport: StdioConfig | RemoteConfig): string {
+  if (transport.kind !== 'stdio') return hostOf(transport.url)
+  const program = basename(transport.command)
+  const word = transport.args.find((argument) => !harmlessFlags.test(argument)) ?? ''
+  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://')
+    ? `${program} ${word}`
+    : program
+}
+
+/** Returns the last argument that is a path; not one behind a flag, which may be a secret. */
+export function pathArgument(transport: StdioConfig | RemoteConfig): string | undefined {
+  if (transport.kind !== 'stdio') return undefined
+  const { args } = transport
+  return args.findLast(
+    (word, index) =>
+      /^(?:~|\.{0,2})[/\\]|^[a-z]:[/\\]/i.test(word) &&
+      !word.includes('://') &&
+      (index === 0 || harmlessFlags.test(args[index - 1] ?? '') || !args[index - 1]?.startsWith('-')),
+  )
+}
+
+/** Flags that take no value. After any other flag, an argument may be a secret. */
+const harmlessFlags = /^-(?:y|-yes|q|-quiet|m|u|i)$/
+
+/** Programs whose first argument says more than their name. */
+const launchers =
+  /^(?:npx|bunx|uvx|uv|pipx|pnpm|yarn|npm|node|bun|deno|python[\d.]*|docker|podman|java|dotnet|cmd)(?:\.exe|\.cmd)?$/i
+
+function hostOf(url: string): string {
+  return /^[a-z]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/i.exec(url)?.[1] ?? '?'
 }

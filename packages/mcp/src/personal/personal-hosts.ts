@@ -2,8 +2,8 @@
 // shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
 import type { Shelf, Tool } from '@toolshelf/core'
 import { errorMessage, rightsOf, type User } from '@toolshelf/core/internal'
+import { fillUserValues, userValuesIn } from '../config/references.ts'
 import { nameServers } from '../config/slugs.ts'
-import { fillUserValues, userValuesIn } from '../config/user-values.ts'
 import { createOAuth } from '../oauth/authorize.ts'
 import { type CredentialFile, readCredentials } from '../oauth/credentials.ts'
 import type { AuthProvider, CallOptions, HostEvent, McpHost, ServerConfig } from '../types.ts'
