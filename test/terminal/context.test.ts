@@ -1,6 +1,6 @@
 // The lines of `/context` about what is on the shelf.
 import { expect, it } from 'vitest'
-import { type ContextReport, contextLines } from '../../packages/cli/src/chat/context.ts'
+import { type ContextReport, contextLines } from '../../packages/cli/src/chat/commands.ts'
 
 const report = (results: ContextReport['results']): ContextReport => ({
   ...{ window: 200_000, deferred: { tools: 3, builtIn: 1, tokens: 900 }, results },

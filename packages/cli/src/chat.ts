@@ -1,5 +1,5 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
-import { createChat, STARTING } from './chat/chat.ts'
+import { Chat, STARTING } from './chat/chat.ts'
 import { openTypedLines } from './chat/typed-lines.ts'
 import { loadView, modelOptions, type OpenedClient, onInterrupt, openClient } from './client.ts'
 import {
@@ -64,7 +64,7 @@ export const chatCommand: Command = {
 async function converse({ client, model, about }: OpenedClient, input: Input, terminal: Terminal) {
   const directory = directoryIn(input)
   const fromFlags = rulesFromFlags(input)
-  const chat = createChat({
+  const chat = new Chat({
     welcome: [`Toolshelf chat with ${about}`],
     directory,
     typedLines: openTypedLines(sessionsFolder(directory)),

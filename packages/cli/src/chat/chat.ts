@@ -1,41 +1,28 @@
 // A chat with an agent: turns, commands and questions. The view only renders its state. Independent of a terminal.
-import type { AgentEvent } from '@toolshelf/agent'
-import type { PermissionAnswer, PermissionQuestion } from '@toolshelf/agent/internal'
-import type { PriceTable } from '@toolshelf/core/internal'
-import type { AgentSession } from '../session.ts'
-import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
-import { type CommandContext, isCommand, runSlash } from './commands.ts'
-import { withLabel } from './output-line.ts'
-import { type Answer, createQuestions, type Questions } from './questions.ts'
-import { resumedItems, watchServers } from './servers.ts'
-import { finalItems } from './settle.ts'
-import { Spending } from './spending.ts'
-import { applyEvent, newTurn, pauseWhileAsking, spentItem, type TurnState, withAside } from './turn.ts'
-import type { TypedLines } from './typed-lines.ts'
 
-/** A chat, as the view and the command use it. */
-export type Chat = {
-  readonly state: () => ChatState
-  readonly subscribe: (listener: () => void) => () => void
-  /** Sets the session once it is open: messages sent earlier have waited for it. */
-  readonly attach: (session: AgentSession) => void
-  /** Asks the user about a call. */
-  readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
-  /** Sends a message or a command. While a turn runs, accepts only commands that do not change the conversation. */
-  readonly send: (line: string) => Promise<void>
-  /** Stops the turn; if none is running, asks for confirmation and then exits. */
-  readonly interrupt: () => void
-  /** The user continues: clears the remark and a first Ctrl-C. */
-  readonly stay: () => void
-  /** Reports that a line must wait for the end of the turn. */
-  readonly wait: (line: string) => void
-  readonly decide: (answer: Answer) => void
-  readonly quit: () => void
-  /** Shows a message from servers or the disk. */
-  readonly notify: (message: string) => void
-  /** Earlier input lines, oldest first. */
-  readonly typed: () => readonly string[]
-}
+import type { AgentEvent } from '@toolshelf/agent'
+import type { PermissionQuestion } from '@toolshelf/agent/internal'
+import type { Message } from '@toolshelf/core'
+import type { PriceTable } from '@toolshelf/core/internal'
+import type { McpHost, ServerStatus } from '@toolshelf/mcp'
+import type { AgentSession } from '../session.ts'
+import { wordsOf } from '../sessions.ts'
+import { type CommandContext, isCommand, runSlash } from './commands.ts'
+import { type Item, itemOf, type OutputLine, withLabel } from './items.ts'
+import { itemsOf, partsOf } from './parts.ts'
+import { type Answer, createQuestions, type Question, type Questions } from './questions.ts'
+import { Spending, type Status } from './status.ts'
+import {
+  applyEvent,
+  finalItems,
+  newTurn,
+  pauseWhileAsking,
+  settle,
+  spentItem,
+  type TurnState,
+  withAside,
+} from './turn.ts'
+import type { TypedLines } from './typed-lines.ts'
 
 /** Hint until the session is open. */
 export const STARTING = 'Starting …'
@@ -49,12 +36,8 @@ type ChatOptions = {
   readonly prices: PriceTable
 }
 
-/** Creates a chat without a session; `attach` sets it. */
-export function createChat(options: ChatOptions): Chat {
-  return new OpenChat(options)
-}
-
-class OpenChat implements Chat {
+/** A chat, as the view and the command use it; without a session until `attach` sets one. */
+export class Chat {
   readonly #options: ChatOptions
   readonly #store: ChatStore
   readonly #spending: Spending
@@ -93,27 +76,28 @@ class OpenChat implements Chat {
   // Arrow functions, because the view passes these on without their object.
   readonly state = () => this.#store.state()
   readonly subscribe = (listener: () => void) => this.#store.subscribe(listener)
+  /** Asks the user about a call. */
   readonly ask = (question: PermissionQuestion) => this.#questions.ask(question)
   readonly decide = (answer: Answer) => this.#questions.decide(answer)
+  /** Shows a message from servers or the disk. */
   readonly notify = (message: string) => this.#store.notify([message], 'notice')
+  /** Earlier input lines, oldest first. */
   readonly typed = () => this.#options.typedLines.read()
 
+  /** Sets the session once it is open: messages sent earlier have waited for it. */
   readonly attach = (session: AgentSession) => {
-    const { change, notify, reportServers, say, joinServers } = this.#store
+    const { change, notify, say, joinServers } = this.#store
     if (this.state().isOver) return
     notify([withLabel('Folder', this.#options.directory, 9), withLabel('Session', session.file, 9)])
     say(resumedItems(session.agent.messages))
     joinServers()
     this.#spending.attach(session)
     change({ hint: HINT, status: this.#spending.ofSession() })
-    this.#unwatch = watchServers(session.host, {
-      show: (servers) => change({ servers }),
-      notify: (line) => reportServers('output', line),
-      warn: (text) => reportServers('notice', text),
-    })
+    this.#unwatch = watchServers(session.host, this.#store)
     this.#open(session)
   }
 
+  /** Sends a message or a command. While a turn runs, accepts only commands that do not change the conversation. */
   readonly send = async (line: string) => {
     const text = line.trim()
     this.#options.typedLines.keep(line)
@@ -122,6 +106,7 @@ class OpenChat implements Chat {
     else await this.#working((signal) => this.#converse(text, signal))
   }
 
+  /** Stops the turn; if none is running, asks for confirmation and then exits. */
   readonly interrupt = () => {
     if (this.#stop) {
       this.#stop.abort()
@@ -130,6 +115,7 @@ class OpenChat implements Chat {
     else this.#store.change({ remark: LEAVING })
   }
 
+  /** Reports that a line must wait for the end of the turn. */
   readonly wait = (line: string) =>
     this.#store.change({
       remark: isCommand(line)
@@ -137,6 +123,7 @@ class OpenChat implements Chat {
         : 'A turn is running: press Enter when it ends, or Ctrl-C to stop it.',
     })
 
+  /** The user continues: clears the remark and a first Ctrl-C. */
   readonly stay = () => {
     if (this.state().remark !== undefined && !this.#stop?.signal.aborted)
       this.#store.change({ remark: undefined })
@@ -226,4 +213,151 @@ class OpenChat implements Chat {
       quit: this.quit,
     }
   }
+}
+
+export type ChatState = {
+  /** Items that will not change any more. */
+  readonly items: readonly Item[]
+  readonly turn: TurnState | undefined
+  readonly asking: Question | undefined
+  readonly isVerbose: boolean
+  /** The hint below the empty input line. */
+  readonly hint: string
+  /** A remark about the last key, if its effect may be unexpected. */
+  readonly remark: string | undefined
+  /** What a command is waiting for. */
+  readonly waiting: string | undefined
+  /** The state of the servers in a few words. */
+  readonly servers: string
+  /** Undefined until the session is open. */
+  readonly status: Status | undefined
+  readonly isOver: boolean
+}
+
+/** Holds the state of a chat and notifies its listeners. */
+type ChatStore = ReturnType<typeof createChatStore>
+
+function createChatStore(initial: ChatState) {
+  const listeners = new Set<() => void>()
+  let state = initial
+  let reportedServers: readonly Item[] | undefined
+  const change = (next: Partial<ChatState>) => {
+    state = { ...state, ...next }
+    for (const listener of listeners) listener()
+  }
+  /** Updates the running turn; moves the settled part of it to the finished items. */
+  const update = (turn: TurnState) => {
+    const { items, parts, isBegun } = settle(turn.parts, state.isVerbose)
+    change({
+      items: items.length === 0 ? state.items : [...state.items, ...items],
+      turn: { ...turn, parts, isBegun: turn.isBegun || isBegun },
+    })
+  }
+  /** Adds items. While a turn runs, adds them to the turn, so that later output follows them. */
+  const say = (items: readonly Item[]) => {
+    if (state.turn) update(items.reduce(withAside, state.turn))
+    else change({ items: [...state.items, ...items] })
+  }
+  /** The next message about servers belongs to the items that are there now. */
+  const joinServers = () => {
+    reportedServers = state.items
+  }
+  return {
+    state: () => state,
+    subscribe(listener: () => void) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    change,
+    update,
+    say,
+    notify: (lines: readonly OutputLine[], kind: 'output' | 'notice' = 'output') =>
+      say(lines.map((line) => itemOf(kind, line))),
+    /** Adds a message about servers, separated from other items. */
+    reportServers(kind: 'output' | 'notice', line: OutputLine) {
+      const isApart = state.turn !== undefined || state.items !== reportedServers
+      say([{ ...itemOf(kind, line), isApart }])
+      joinServers()
+    },
+    joinServers,
+  }
+}
+
+/** Milliseconds until the servers are reported even though some are still starting. */
+const SERVERS_TIMEOUT_MS = 20_000
+
+/**
+ * Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns.
+ */
+function watchServers(host: McpHost, { change, reportServers }: ChatStore): () => void {
+  const notify = (line: OutputLine) => reportServers('output', line)
+  const known = new Map<string, string>()
+  const reasons = new Map<string, string>()
+  let wasReported = false
+  const look = () => {
+    change({ servers: inShort(host.status()) })
+    for (const status of host.status()) {
+      const before = known.get(status.name)
+      known.set(status.name, status.state)
+      if (before !== status.state) changed(status, before === 'connected')
+    }
+  }
+  const changed = (status: ServerStatus, wasThere: boolean) => {
+    const { name, state } = status
+    if (wasThere || state === 'failed') gone(status, wasThere)
+    else if (state === 'connected') {
+      const isBack = reasons.delete(name)
+      if (isBack || wasReported) notify(`${name} is ${isBack ? 'back' : 'there'}`)
+    }
+  }
+  /** Each attempt may fail for the same reason, which is reported once. */
+  const gone = ({ name, reason = '' }: ServerStatus, wasThere: boolean) => {
+    if (reasons.get(name) === reason) return
+    reasons.set(name, reason)
+    const why = reason === '' ? '' : `: ${reason.replace(/\.$/, '')}`
+    reportServers(
+      'notice',
+      wasThere
+        ? `${name} disconnected${why}. Its tools work again when it reconnects.`
+        : `${name} failed${why}.`,
+    )
+  }
+  const stop = host.listen(look)
+  look()
+  void host.settled({ timeoutMs: SERVERS_TIMEOUT_MS }).then(() => {
+    look()
+    wasReported = true
+    notify(withLabel('Servers', inFull(host.status()), 9))
+  })
+  return stop
+}
+
+const isThere = ({ state, isCached }: ServerStatus) => state === 'connected' || (state === 'idle' && isCached)
+
+function inFull(statuses: readonly ServerStatus[]): string {
+  if (statuses.length === 0) return 'none; configure them in .mcp.json or with --config'
+  const there = statuses.filter(isThere).map(({ name, tools }) => `${name} ${tools.length}`)
+  return there.length === 0 ? 'none is connected' : `${there.join(', ')} (tools)`
+}
+
+function inShort(statuses: readonly ServerStatus[]): string {
+  const count = (state: string) => statuses.filter((status) => status.state === state).length
+  const parts = [
+    [count('pending'), 'starting'],
+    [count('failed'), 'failed'],
+  ] as const
+  const counts = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`)
+  return counts.length === 0 ? '' : `servers: ${counts.join(', ')}`
+}
+
+/** Returns the last exchange of a resumed session. */
+function resumedItems(messages: readonly Message[]): Item[] {
+  if (messages.length === 0) return []
+  const at = messages.findLastIndex((message) => wordsOf(message) !== '')
+  const words = at < 0 ? '' : wordsOf(messages[at] as Message)
+  return [
+    { kind: 'output', text: `Resumed   ${messages.length} messages; the last of them:` },
+    ...(words === '' ? [] : [{ kind: 'user', text: words } as const]),
+    ...itemsOf(partsOf(messages.slice(at + 1)), false),
+  ]
 }

@@ -1,12 +1,23 @@
 // Implements the slash commands. Each returns lines to show, and changes the session through its interface.
-import { preloadedIn } from '@toolshelf/agent/internal'
+
+import { resolve } from 'node:path'
+import type { Agent, PermissionRule } from '@toolshelf/agent'
+import { parseRule, preloadedIn, type RuleEffect, type RuleScope } from '@toolshelf/agent/internal'
+import { estimateTokens, type Shelf } from '@toolshelf/core'
+import {
+  allDefinitionTokens,
+  cut,
+  type MessageLike,
+  renderRequest,
+  type ShelvedResult,
+  tokensFor,
+} from '@toolshelf/core/internal'
 import { foldHistory } from '@toolshelf/core/pure'
 import { didYouMean } from '../command.ts'
 import type { AgentSession } from '../session.ts'
-import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
-import { inColumns, type OutputLine, withLabel } from './output-line.ts'
-import { permissionLines } from './permission-lines.ts'
-import { sessionLines } from './sessions.ts'
+import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
+import { resumeOptions, sessionFiles } from '../user-files/session-files.ts'
+import { inColumns, type OutputLine, withLabel } from './items.ts'
 
 type Slash = {
   readonly name: string
@@ -200,4 +211,178 @@ function quitLines(context: CommandContext): string[] {
 function firstLine(text: string): string {
   const line = text.split('\n')[0] ?? ''
   return line.length > 100 ? `${line.slice(0, 99)}…` : line
+}
+
+/** A row of the report. */
+type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
+
+/** What fills the context window, in estimated tokens. */
+export type ContextReport = {
+  readonly parts: readonly ContextPart[]
+  readonly window: number
+  readonly deferred: {
+    readonly tools: number
+    /** How many of these tools are Toolshelf's own, not a server's. */
+    readonly builtIn: number
+    readonly tokens: number
+  }
+  /** Long results on the shelf, the newest last. */
+  readonly results: readonly ShelvedResult[]
+}
+
+const LABELS = [
+  { label: 'system prompt', mark: '▓', kinds: ['system'] },
+  { label: 'tools always there', mark: '█', kinds: ['tools'] },
+  { label: 'tools loaded by search', mark: '▆', kinds: ['functions'] },
+  { label: 'conversation', mark: '▒', kinds: ['user', 'assistant', 'thinking', 'removal'] },
+] as const
+
+/** Prepares the request that would be sent now, without changing the conversation. */
+async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
+  const beside = shelf.fork({ isSubAgent: false, state: shelf.state() })
+  const { request } = await beside.prepare({ model, messages: messages as readonly MessageLike[] })
+  return request
+}
+
+/** Returns the conversation's share of a request, with the tools that it loaded. */
+function conversationTokens(request: object): number {
+  const counted: readonly string[] = LABELS.slice(2).flatMap(({ kinds }) => kinds)
+  const texts = renderRequest(request)
+    .filter(({ kind }) => counted.includes(kind))
+    .map(({ text }) => text)
+  return estimateTokens(texts.join(''))
+}
+
+/** Measures a request; all tokens are estimates by length. */
+function contextReport(
+  request: object,
+  shelf: Shelf,
+  loaded: readonly string[],
+  window: number,
+): ContextReport {
+  const segments = renderRequest(request)
+  const isKnown = (kinds: readonly string[]) =>
+    kinds[0] !== 'system' || segments.some(({ kind }) => kind === 'system')
+  const parts = LABELS.filter(({ kinds }) => isKnown(kinds)).map(({ label, mark, kinds }) => ({
+    label,
+    mark,
+    tokens: estimateTokens(
+      segments
+        .filter(({ kind }) => (kinds as readonly string[]).includes(kind))
+        .map(({ text }) => text)
+        .join(''),
+    ),
+  }))
+  const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
+  const tokens = allDefinitionTokens(hidden)
+  const builtIn = hidden.filter(({ server }) => server === undefined).length
+  return { parts, window, deferred: { tools: hidden.length, builtIn, tokens }, results: shelf.results() }
+}
+
+const WIDTH = 48
+
+/** Renders the report; `about` says which request it describes. */
+export function contextLines({ parts, window, deferred, results }: ContextReport, about: string): string[] {
+  const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
+  const free = Math.max(0, window - used)
+  const cells = parts.map(({ mark, tokens }) => mark.repeat(Math.ceil((WIDTH * tokens) / window))).join('')
+  const count = (tokens: number) => tokens.toLocaleString('en-US').padStart(9)
+  const share = (tokens: number) => `${((100 * tokens) / window).toFixed(1)} %`.padStart(7)
+  return [
+    `${share(used).trim()} of ${window.toLocaleString('en-US')} tokens, ${about}:`,
+    cells.slice(0, WIDTH).padEnd(WIDTH, '░'),
+    ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
+    `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,
+    `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf${deferred.builtIn > 0 ? `, ${deferred.builtIn} of them built in` : ''}`,
+    ...(results.length === 0 ? [] : resultLines(results, count)),
+  ]
+}
+
+const MAX_NAMED = 5
+
+/** The sum of the results on the shelf, and the newest by tool, kind and size. */
+function resultLines(results: readonly ShelvedResult[], count: (tokens: number) => string): string[] {
+  const all = tokensFor(results.reduce((sum, { size }) => sum + size, 0))
+  const newest = results.slice(-MAX_NAMED).reverse()
+  const left = results.length - newest.length
+  return [
+    `  ${'results, not in it'.padEnd(24)}${count(all)}         ${results.length} on the shelf`,
+    ...newest.map(
+      ({ tool, kind, size }) =>
+        `    ${cut(tool, 40)}: ${kind}, about ${tokensFor(size).toLocaleString('en-US')} tokens`,
+    ),
+    ...(left > 0 ? [`    and ${left} older`] : []),
+  ]
+}
+
+const USAGE =
+  'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; add "project" or "user" in front of the rule to save it.'
+const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
+const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
+const WHERE = {
+  session: 'in this session',
+  project: 'in this folder',
+  user: 'everywhere',
+  folder: 'from a file of this folder',
+}
+
+/** Runs the command and returns its output. */
+async function permissionLines(words: string, { permissions }: AgentSession): Promise<OutputLine[]> {
+  const [, verb = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(words) ?? []
+  if (verb === '') return shown(permissions.rules())
+  const effect = EFFECTS.find((one) => one === verb)
+  if (effect && rest !== '') {
+    const wanted = ruleIn(effect, rest)
+    await permissions.keep(wanted)
+    return [`${wanted.effect} ${wanted.rule} holds ${WHERE[wanted.scope]}.`]
+  }
+  return verb === 'remove' && rest !== '' ? removed(rest.trim(), permissions) : [USAGE]
+}
+
+function shown(rules: readonly PermissionRule[]): OutputLine[] {
+  const lines = rules.map(({ effect, rule, scope }) => withLabel(effect, `${rule}  (${WHERE[scope]})`, 6))
+  const none = 'No rules: reading inside the working folder runs, everything else asks.'
+  return [...(lines.length === 0 ? [none] : lines), USAGE]
+}
+
+/** Throws an error that says what is wrong with the rule. */
+function ruleIn(effect: RuleEffect, words: string): PermissionRule {
+  const [, first = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(words) ?? []
+  const scope = SCOPES.find((one) => one === first)
+  const newRule: PermissionRule = { effect, rule: scope ? rest : words, scope: scope ?? 'session' }
+  return { ...newRule, rule: parseRule(newRule).rule }
+}
+
+async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<OutputLine[]> {
+  const gone: string[] = []
+  for (const effect of EFFECTS)
+    for (const scope of [...SCOPES, 'folder'] as const)
+      if (await forget({ effect, rule, scope })) gone.push(`${effect} ${rule} ${WHERE[scope]}`)
+  if (gone.length === 0) return [`No such rule: ${rule}. /permissions lists all rules.`]
+  return gone.map((one) => `Removed: ${one}.`)
+}
+
+const MAX_SHOWN = 10
+const MAX_WORDS_LENGTH = 48
+
+/** Lists the sessions of a folder; `file` is the current one. */
+function sessionLines(directory: string, file: string): string[] {
+  const found = listSessions(directory, MAX_SHOWN)
+  if (found.length === 0)
+    return ['No sessions in this folder yet; this one is saved with your first message.']
+  const older = sessionFiles(directory).length - found.length
+  const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
+  return [
+    ...found.flatMap((entry) => [
+      `${localTime(entry.time)}  ${aboutOf(entry)}${entry.file === file ? '  (this one)' : ''}`,
+      `  toolshelf chat ${resumeOptions(entry.file, directory)}`,
+    ]),
+    ...(older > 0 ? [`… and ${older} older: toolshelf chat --list${option}`] : []),
+  ]
+}
+
+function aboutOf({ messages, words, isBroken }: SessionEntry): string {
+  if (isBroken) return 'it cannot be read'
+  const first = words.length > MAX_WORDS_LENGTH ? `${words.slice(0, MAX_WORDS_LENGTH - 1)}…` : words
+  return `${messages} ${messages === 1 ? 'message' : 'messages'}  ${first}`.trimEnd()
 }

@@ -1,5 +1,8 @@
 // The input line as a pure state machine: takes a key, returns the next state.
 
+import type { Chat } from './chat.ts'
+import { isCommand } from './commands.ts'
+
 /** The state of the input line. */
 export type Line = {
   readonly text: string
@@ -14,10 +17,10 @@ export type Line = {
 }
 
 /** A key as Ink reports it. */
-export type Key = { readonly [name: string]: unknown }
+type Key = { readonly [name: string]: unknown }
 
 /** A key and the text it produces. */
-export type Press = { readonly input: string; readonly key: Key }
+type Press = { readonly input: string; readonly key: Key }
 
 const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
 
@@ -50,7 +53,7 @@ function pressOf(part: string): Press {
     : { input: part, key: {} }
 }
 
-export function applyKey(line: Line, { input, key }: Press): Line {
+function applyKey(line: Line, { input, key }: Press): Line {
   const { text, cursor } = line
   if (input === PASTE_BEGINS || input === PASTE_ENDS) return { ...line, isPasting: input === PASTE_BEGINS }
   if (key.return) return insert(line, '\n')
@@ -70,7 +73,7 @@ export function applyKey(line: Line, { input, key }: Press): Line {
 }
 
 /** Returns the line after sending it: empty, with the sent text in the history. */
-export function submitLine({ text, history }: Line): Line {
+function submitLine({ text, history }: Line): Line {
   const next = text.trim() === '' || history.at(-1) === text ? history : [...history, text]
   return lineAfter(next)
 }
@@ -80,7 +83,7 @@ export function lineAfter(history: readonly string[]): Line {
 }
 
 /** Returns the line without its text. */
-export function clearLine({ history }: Line): Line {
+function clearLine({ history }: Line): Line {
   return lineAfter(history)
 }
 
@@ -132,3 +135,49 @@ function lastWordOf(text: string): string {
 
 /** Maximum length of a character in code units; bounds the work for long lines. */
 const MAX_CHARACTER_LENGTH = 64
+
+/** Returns the line after the key. A question that is not ready accepts no answer. */
+export function handlePress(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
+  const { input, key } = press
+  const { asking, turn } = chat.state()
+  if (key.ctrl && input === 'c') return interrupted(chat, line)
+  if (asking && isReady) return answered(chat, line, press)
+  if (asking) return line.text === '' || key.return ? line : applyKey(line, press)
+  if (key.ctrl && input === 'd' && line.text === '') {
+    chat.quit()
+    return line
+  }
+  chat.stay()
+  const isSent = key.return && !key.meta && !line.isPasting
+  if (!isSent) return applyKey(line, press)
+  if (line.text.trim() === '') return line
+  if (turn && changesConversation(line.text.trim())) {
+    chat.wait(line.text.trim())
+    return line
+  }
+  void chat.send(line.text)
+  return submitLine(line)
+}
+
+/** Messages and two commands wait for the turn; other commands run at once. */
+function changesConversation(text: string): boolean {
+  return !isCommand(text) || /^\/(compact(\s|$)|model\s+\S)/.test(text)
+}
+
+/** Ctrl-C stops what is running; otherwise it clears the line, and then exits. */
+function interrupted(chat: Chat, line: Line): Line {
+  const isBusy = chat.state().turn !== undefined
+  if (isBusy || line.text === '') chat.interrupt()
+  else chat.stay()
+  return isBusy ? line : clearLine(line)
+}
+
+function answered(chat: Chat, line: Line, { input, key }: Press): Line {
+  if (key.ctrl || (key.meta && !key.escape)) return line
+  if (input === 'y') chat.decide('once')
+  else if (input === 'a') chat.decide('session')
+  else if (input === 'p') chat.decide('project')
+  else if (input === 'u') chat.decide('user')
+  else if (input === 'n' || key.escape) chat.decide('no')
+  return line
+}

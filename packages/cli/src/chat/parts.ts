@@ -2,12 +2,11 @@
 // Implements P1, P2.
 import { builtInCallKinds } from '@toolshelf/agent/internal'
 import { type Message, presentMessages, type ToolUse } from '@toolshelf/core'
-import { BATCH_TOOL, type FileChange, fieldsOf, SEARCH_TOOL } from '@toolshelf/core/internal'
+import { BATCH_TOOL, type DiffLine, type FileChange, fieldsOf, SEARCH_TOOL } from '@toolshelf/core/internal'
 import { SCRIPT_TOOL } from '@toolshelf/scripts'
 import { visible } from '../terminal/table.ts'
-import { callText, shorten, textIn } from './calls.ts'
-import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
+import type { StyledLine } from './styled.ts'
 
 export type Part = Speech | Call | Aside
 
@@ -37,10 +36,10 @@ export type Call = {
 }
 
 /** A call that a sub-agent, a script or a batch made. */
-export type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined }
+type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined }
 
 /** A message that is not from the model. */
-export type Aside = { readonly kind: 'aside'; readonly item: Item }
+type Aside = { readonly kind: 'aside'; readonly item: Item }
 
 /**
  * Converts parts to items. Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt
@@ -184,4 +183,66 @@ export function isCall({ type }: Message): boolean {
 
 function blocksOf({ content }: Message): Message[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }]
+}
+
+const MAX_INPUT_LENGTH = 70
+
+/** Returns a call in source notation: get-sum(a: 2, b: 5), with strings in quotes. */
+function callText(name: string, input: unknown): string {
+  const text =
+    typeof input === 'object' && input !== null && !Array.isArray(input)
+      ? Object.entries(input)
+          .map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
+          .join(', ')
+      : JSON.stringify(input ?? '')
+  return `${name}(${text.length > MAX_INPUT_LENGTH ? `${text.slice(0, MAX_INPUT_LENGTH - 1)}…` : text})`
+}
+
+/** Returns the start of a text, with the number of characters left out. */
+function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  return `${text.slice(0, maxLength)}… (${(text.length - maxLength).toLocaleString('en-US')} more characters)`
+}
+
+/** Returns the texts of a result; other content is named. */
+function textIn(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : JSON.stringify(content ?? '')
+  return content
+    .map(({ type, text, tool_name }) => (type === 'text' ? String(text) : String(tool_name ?? `(${type})`)))
+    .join('\n')
+}
+
+const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; readonly color: string } } = {
+  added: { sign: '+', color: 'green' },
+  removed: { sign: '-', color: 'red' },
+  same: { sign: ' ', color: 'gray' },
+  gap: { sign: '…', color: 'gray' },
+}
+const MAX_LINE_LENGTH = 300
+
+/** Renders at most this many lines, and a last one with the number of lines left out. */
+export function diffLines(change: FileChange, maxLines: number): StyledLine[] {
+  const lines = change.lines.slice(0, maxLines)
+  const left = change.lines.length - lines.length + change.left
+  const width = String(Math.max(...lines.map(({ line }) => line), 1)).length
+  return [
+    ...lines.map((one) => ({ spans: [{ text: lineText(one, width), color: LOOKS[one.kind].color }] })),
+    ...(left > 0
+      ? [{ spans: [{ text: `… and ${left.toLocaleString('en-US')} more lines`, color: 'yellow' }] }]
+      : []),
+  ]
+}
+
+/** Returns `src/a.ts (new, 12 lines)`, or `src/a.ts (+3 −1)`. */
+export function changeTitle({ path, isNew, added, removed }: FileChange): string {
+  const count = isNew ? `new, ${added} ${added === 1 ? 'line' : 'lines'}` : `+${added} −${removed}`
+  return `${visible(path)} (${count})`
+}
+
+function lineText({ kind, text, line }: DiffLine, width: number): string {
+  if (kind === 'gap') return `${' '.repeat(width)} …`
+  const left = text.length - MAX_LINE_LENGTH
+  const shown = visible(text.slice(0, MAX_LINE_LENGTH)).replaceAll('\n', '?')
+  const rest = left > 0 ? `… (${left} more characters)` : ''
+  return `${String(line).padStart(width)} ${LOOKS[kind].sign} ${shown}${rest}`
 }

@@ -2,7 +2,7 @@
 import type { PermissionAnswer, PermissionQuestion, ScriptPlan } from '@toolshelf/agent/internal'
 import type { ToolUse } from '@toolshelf/core'
 import { visible } from '../terminal/table.ts'
-import { changeTitle, diffLines } from './diff-lines.ts'
+import { changeTitle, diffLines } from './parts.ts'
 import { plainText, type StyledLine } from './styled.ts'
 
 export type Question = {

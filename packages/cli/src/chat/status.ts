@@ -1,5 +1,9 @@
 // The status line of a chat: the model, how full its context window is, and what tool search saved.
-import { cut, dollars, type Figures } from '@toolshelf/core/internal'
+
+import { type AgentEvent, createAgentMeter } from '@toolshelf/agent'
+import type { AgentMeter } from '@toolshelf/agent/internal'
+import { addFigures, cut, dollars, type Figures, noFigures, type PriceTable } from '@toolshelf/core/internal'
+import type { AgentSession } from '../session.ts'
 import { columnsOf } from '../terminal/pen.ts'
 
 export type Status = {
@@ -83,4 +87,50 @@ function short(tokens: number): string {
 
 function count(value: number): string {
   return value.toLocaleString('en-US')
+}
+
+/** Adds up the cost of a chat from the agent's events. */
+export class Spending {
+  readonly #prices: PriceTable
+  #session: AgentSession | undefined
+  /** Total of the running turn. */
+  #meter: AgentMeter | undefined
+  #earlierTurns = noFigures
+
+  constructor(prices: PriceTable) {
+    this.#prices = prices
+  }
+
+  attach(session: AgentSession): void {
+    this.#session = session
+  }
+
+  follow(event: AgentEvent): void {
+    this.#meter ??= this.#session && createAgentMeter({ shelf: this.#session.shelf, prices: this.#prices })
+    this.#meter?.follow(event)
+  }
+
+  /** Undefined until a session is attached. */
+  ofTurn(): Status | undefined {
+    return this.#statusOf(this.#turn())
+  }
+
+  ofSession(): Status | undefined {
+    return this.#statusOf(addFigures(this.#earlierTurns, this.#turn()))
+  }
+
+  endTurn(): void {
+    this.#earlierTurns = addFigures(this.#earlierTurns, this.#turn())
+    this.#meter = undefined
+  }
+
+  #turn(): Figures {
+    return this.#meter?.figures() ?? noFigures
+  }
+
+  #statusOf(figures: Figures): Status | undefined {
+    if (!this.#session) return undefined
+    const { model, used, contextWindow } = this.#session.agent
+    return { model, usedTokens: used, windowTokens: contextWindow, figures }
+  }
 }

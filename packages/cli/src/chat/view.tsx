@@ -5,17 +5,22 @@ import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from '
 import type { ScreenStreams } from '../command.ts'
 import { colour } from '../terminal/pen.ts'
 import { firstRows, harmless, lastRows, visible } from '../terminal/table.ts'
-import type { Chat } from './chat.ts'
-import type { ChatState } from './chat-state.ts'
+import type { Chat, ChatState } from './chat.ts'
 import { slashHint } from './commands.ts'
-import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
+import {
+  ASK_FOR_MARKS,
+  handlePress,
+  type Line,
+  lineAfter,
+  NO_MORE_MARKS,
+  pressesIn,
+  underCursor,
+} from './editor.ts'
 import { type Item, itemLines, lastLinesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
-import { handlePress } from './press.ts'
 import { choiceLines, hiddenIn, type Question } from './questions.ts'
 import { statusLine } from './status.ts'
-import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
-import { StyledLines } from './styled-lines.tsx'
+import { brokenSpans, EDGE, firstLines, rowsOfLine, type Span, type StyledLine } from './styled.ts'
 import { runningText, spentBy, type TurnState } from './turn.ts'
 
 /** Shows the chat until it ends. */
@@ -29,7 +34,8 @@ export async function showChat(chat: Chat, { input, output }: ScreenStreams): Pr
 
 function Session({ chat }: { readonly chat: Chat }) {
   const state = useSyncExternalStore(useCallback(inFrames(chat), [chat]), chat.state)
-  const { line, isReady } = useLine(chat, state.asking)
+  const { asking } = state
+  const { line, isReady } = useLine(chat, asking)
   const drawing = useDrawing(() => chat.state().items.length)
   const { exit } = useApp()
   // The last items are drawn only now.
@@ -41,7 +47,12 @@ function Session({ chat }: { readonly chat: Chat }) {
       <Static key={drawing.times} items={state.items.slice(drawing.from)}>
         {(item, index) => <Said key={index} item={item} />}
       </Static>
-      {state.isOver ? null : <Below line={line} state={state} isReady={isReady} />}
+      {state.isOver ? null : <Now state={state} />}
+      {state.isOver ? null : asking ? (
+        <Asking question={asking} isReady={isReady} />
+      ) : (
+        <Prompt line={line} state={state} />
+      )}
     </Box>
   )
 }
@@ -65,24 +76,8 @@ function inFrames(chat: Chat): (draw: () => void) => () => void {
 
 const FRAME_MS = 50
 
-type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
-
-/** Items that have not scrolled away yet. */
-function Below({ line, state, isReady }: BelowProps) {
-  const { asking } = state
-  return (
-    <>
-      <Now state={state} />
-      {asking ? <Asking question={asking} isReady={isReady} /> : <Prompt line={line} state={state} />}
-    </>
-  )
-}
-
 /** Keys change the line at once, not at the next render: several may arrive before it. */
-function useLine(
-  chat: Chat,
-  asking: ChatState['asking'],
-): { readonly line: Line; readonly isReady: boolean } {
+function useLine(chat: Chat, asking: ChatState['asking']) {
   const [first] = useState(() => lineAfter(chat.typed()))
   const line = useRef(first)
   const answerable = useRef<ChatState['asking']>(undefined)
@@ -110,7 +105,7 @@ function useLine(
 const TYPING_PAUSE_MS = 400
 
 /** A terminal that gets narrower wraps existing rows: redraws the latest items. */
-function useDrawing(count: () => number): { readonly times: number; readonly from: number } {
+function useDrawing(count: () => number) {
   const { stdout } = useStdout()
   const [drawing, draw] = useState({ times: 0, from: 0 })
   const items = useRef(count)
@@ -143,7 +138,7 @@ function Said({ item }: { readonly item: Item }) {
 /** Rows for the input line, its surroundings, and a question. */
 const KEPT_FREE = 10
 
-function useRoom(): { readonly rows: number; readonly columns: number } {
+function useRoom(): Room {
   const { stdout } = useStdout()
   return { rows: Math.max(4, (stdout.rows || 24) - KEPT_FREE), columns: stdout.columns || 80 }
 }
@@ -182,9 +177,7 @@ function Working({ turn }: { readonly turn: TurnState }) {
   )
 }
 
-type AskingProps = { readonly question: Question; readonly isReady: boolean }
-
-function Asking({ question, isReady }: AskingProps) {
+function Asking({ question, isReady }: { readonly question: Question; readonly isReady: boolean }) {
   const { name, detail, suggested, task, others } = question
   const room = useRoom()
   const shown = shortened(detail, room)
@@ -251,4 +244,78 @@ function Prompt({ line, state }: { readonly line: Line; readonly state: ChatStat
 function lineCount({ text }: Line): string {
   const count = text.split('\n').length
   return count === 1 ? '' : `${count} lines`
+}
+
+type LinesProps = { readonly lines: readonly StyledLine[]; readonly columns: number }
+
+/** Consecutive lines of the same layout are drawn as one. */
+function StyledLines({ lines, columns }: LinesProps) {
+  return (
+    <Box flexDirection="column" width={columns}>
+      {groupsOf(lines).map((group, index) => (
+        <Group key={index} lines={group} columns={columns} />
+      ))}
+    </Box>
+  )
+}
+
+/** A line with a prefix is drawn alone, because its rows are indented by it. */
+function groupsOf(lines: readonly StyledLine[]): StyledLine[][] {
+  const groups: StyledLine[][] = []
+  for (const line of lines) {
+    const [first] = groups.at(-1) ?? []
+    const isAlike =
+      first &&
+      !first.lead &&
+      !line.lead &&
+      !line.isApart &&
+      first.hasEdge === line.hasEdge &&
+      first.indent === line.indent
+    if (isAlike) groups.at(-1)?.push(line)
+    else groups.push([line])
+  }
+  return groups
+}
+
+function Group({ lines, columns }: LinesProps) {
+  const { lead = '', hasEdge, indent = 0, isApart } = lines[0] ?? { spans: [] }
+  return (
+    <Box marginLeft={indent} marginTop={isApart ? 1 : 0} {...(hasEdge ? edge : {})}>
+      {lead === '' ? null : (
+        <Box flexShrink={0}>
+          <Text color={colour('gray')}>{lead}</Text>
+        </Box>
+      )}
+      <Text>
+        {lines.map((line, index) => (
+          <Row key={index} spans={brokenSpans(line, columns)} isFirst={index === 0} />
+        ))}
+      </Text>
+    </Box>
+  )
+}
+
+const edge = {
+  borderStyle: 'single',
+  borderTop: false,
+  borderRight: false,
+  borderBottom: false,
+  borderDimColor: true,
+  paddingLeft: EDGE - 1,
+} as const
+
+/** An empty row still takes a row. */
+function Row({ spans, isFirst }: { readonly spans: readonly Span[]; readonly isFirst: boolean }) {
+  const isEmpty = spans.every(({ text }) => text === '')
+  return (
+    <>
+      {isFirst ? '' : '\n'}
+      {isEmpty ? ' ' : ''}
+      {spans.map(({ text, color, dim, ...looks }, index) => (
+        <Text key={index} {...looks} dimColor={dim ?? false} color={color && colour(color)}>
+          {text}
+        </Text>
+      ))}
+    </>
+  )
 }
