@@ -62,12 +62,10 @@ function sizeOf(hidden: readonly Hidden[]): number {
   )
 }
 
-type Kept = (call: Fields, hidden: readonly Hidden[]) => void
-
 /** Buffers each thinking block until it is complete: only then is it known whether upstreams need it back. */
 async function* withoutThoughts(
   events: AsyncIterable<StreamEvent>,
-  onHidden: Kept,
+  onHidden: (call: Fields, hidden: readonly Hidden[]) => void,
 ): AsyncGenerator<StreamEvent> {
   const hidden: Hidden[] = []
   let held: { readonly events: StreamEvent[]; readonly making: BlockInMaking } | undefined

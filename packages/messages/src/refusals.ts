@@ -17,8 +17,6 @@ import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'
 import { foreignBlock } from './upstream/responses-request.ts'
 
-type UnconvertibleFacts = { readonly api: ApiName; readonly remedy?: string | undefined }
-
 const API_NAMES: { readonly [api in ApiName]: string } = {
   messages: 'the Messages API',
   chat: 'Chat Completions',
@@ -28,7 +26,7 @@ const API_NAMES: { readonly [api in ApiName]: string } = {
 /** Makes the refusal of a request that cannot be converted for its upstream. */
 export function refuseUnconvertible(
   what: string,
-  { api, remedy = 'Leave it out' }: UnconvertibleFacts,
+  { api, remedy = 'Leave it out' }: { readonly api: ApiName; readonly remedy?: string | undefined },
 ): RefusedRequest {
   const message = `${what}: cannot be converted for this upstream. ${remedy}, or use an upstream that speaks ${API_NAMES[api]}.`
   return refuseRequest(400, 'invalid_request_error', message)

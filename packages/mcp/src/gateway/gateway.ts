@@ -179,8 +179,6 @@ function onViewChange(view: ClientView, listener: (event: HostEvent) => void): (
   })
 }
 
-type SharedParts = ReturnType<typeof createSharedParts>
-
 /** Creates what all clients of a gateway share. */
 function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
   const addresses = createAddresses(() => [
@@ -210,7 +208,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   }
 }
 
-function serveClient(parts: SharedParts, client: ClientKind): Server {
+function serveClient(parts: ReturnType<typeof createSharedParts>, client: ClientKind): Server {
   const { isStateless, isLasting = false, origin, user } = client
   const { options, clients, urlElicitations, identities } = parts
   const { ready, usage } = options

@@ -36,8 +36,6 @@ type Waiting = {
   heardAt: number
 }
 
-type Served = { readonly controller: AbortController; readonly over: Promise<void> }
-
 /** The rounds that this replica runs for others, and others for it. */
 export class RemoteRounds {
   /** Random; new with every start. */
@@ -46,7 +44,7 @@ export class RemoteRounds {
   readonly #answer: RoundHandler
   readonly #times: RoundTimes
   readonly #waiting = new Map<string, Waiting>()
-  readonly #served = new Map<string, Served>()
+  readonly #served = new Map<string, { readonly controller: AbortController; readonly over: Promise<void> }>()
   #stopListening: (() => Promise<void>) | undefined
   #isClosed = false
 

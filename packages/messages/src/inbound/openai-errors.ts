@@ -7,9 +7,7 @@ import type { Fields, Headers, HttpAnswer } from '../types.ts'
 const TOO_LONG =
   /prompt is too long|context (window|length)|exceed(s|ed)? .*context|too many (input )?tokens/i
 
-type OpenaiError = { readonly type: string; readonly code: string | null }
-
-const ERRORS: { readonly [type: string]: OpenaiError } = {
+const ERRORS: { readonly [type: string]: { readonly type: string; readonly code: string | null } } = {
   invalid_request_error: { type: 'invalid_request_error', code: null },
   request_too_large: { type: 'invalid_request_error', code: 'request_too_large' },
   authentication_error: { type: 'invalid_request_error', code: 'invalid_api_key' },

@@ -142,10 +142,8 @@ function readRule(value: unknown, place: string): Rule {
   }
 }
 
-type ReadStep = (value: unknown, place: string, groups: number) => ScriptStep
-
 /** A step is an object with one of these keys; a call has additional ones. */
-const STEPS: { readonly [key: string]: ReadStep } = {
+const STEPS: { readonly [key: string]: (value: unknown, place: string, groups: number) => ScriptStep } = {
   say: (text, place, groups) => ({ kind: 'say', text: templateAt(text, place, groups) }),
   think: (text, place, groups) => ({ kind: 'think', text: templateAt(text, place, groups) }),
   calls: (acts, place, groups) => ({

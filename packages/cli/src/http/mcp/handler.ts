@@ -92,7 +92,7 @@ function createTrackedAnswer(options: RequestHandlerOptions) {
     request: Request,
     { user }: SessionClient,
     signal: AbortSignal | undefined,
-  ): Promise<ReadBody | Response> {
+  ): Promise<{ readonly value?: unknown; readonly release?: () => void } | Response> {
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
@@ -109,8 +109,6 @@ function createTrackedAnswer(options: RequestHandlerOptions) {
     return refusal(503, message, { retryAfter: 1 })
   }
 }
-
-type ReadBody = { readonly value?: unknown; readonly release?: () => void }
 
 /** Cleans up after work that failed. */
 function failAfter(clean: () => void): (error: unknown) => never {
