@@ -211,26 +211,18 @@ export async function withEncoderProgress<Result>(
   }
 }
 
-type EncoderProgress = {
-  readonly report: (done: number, total: number) => void
-  /** Removes a line that is being rewritten. */
-  readonly finish: () => void
-}
+type EncoderProgress = ReturnType<typeof createEncoderProgress>
 
 /**
  * Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate.
  */
-export function createEncoderProgress(
-  terminal: Terminal,
-  now: () => number,
-  noun = 'tools',
-): EncoderProgress {
+export function createEncoderProgress(terminal: Terminal, now: () => number, noun = 'tools') {
   const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
   const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS
   let first: { readonly at: number; readonly done: number } | undefined
   let shownAt: number | undefined
   return {
-    report(done, total) {
+    report(done: number, total: number) {
       const at = now()
       first ??= { at, done }
       // The last line of a log says that everything was read.
@@ -242,6 +234,7 @@ export function createEncoderProgress(
       terminal.report(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
       shownAt = at
     },
+    /** Removes a line that is being rewritten. */
     finish() {
       if (canRewrite && shownAt !== undefined) terminal.report(REWRITE)
     },

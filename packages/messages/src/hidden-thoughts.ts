@@ -17,15 +17,9 @@ import { isKeptThought } from './upstream/thoughts.ts'
 type Hidden = { readonly at: number; readonly block: Fields }
 
 /** Hides and restores thinking. */
-type HiddenThoughts = {
-  /** Puts hidden thinking blocks back into the request. */
-  readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
-  /** Removes thinking from a reply and remembers it. */
-  readonly hide: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
-}
 
 /** Creates a memory of hidden thinking with this limit. */
-export function createHiddenThoughts(maxCharacters?: number): HiddenThoughts {
+export function createHiddenThoughts(maxCharacters?: number) {
   const memory = createSizedCache<readonly Hidden[]>(maxCharacters)
 
   function restored(message: Fields, owner: string): Fields {
@@ -39,13 +33,15 @@ export function createHiddenThoughts(maxCharacters?: number): HiddenThoughts {
   }
 
   return {
-    restore(request, owner) {
+    /** Puts hidden thinking blocks back into the request. */
+    restore(request: MessagesRequest, owner: string) {
       if (memory.isEmpty()) return request
       const messages = request.messages.map((message) => restored(message, owner))
       const isSame = messages.every((message, index) => message === request.messages[index])
       return isSame ? request : { ...request, messages }
     },
-    hide: (events, owner) =>
+    /** Removes thinking from a reply and remembers it. */
+    hide: (events: AsyncIterable<StreamEvent>, owner: string) =>
       withoutThoughts(events, (call, hidden) => memory.set(keyOf(owner, call), hidden, sizeOf(hidden))),
   }
 }

@@ -13,16 +13,8 @@ import {
 import type { Fields, MessagesRequest } from './types.ts'
 import { withEverythingLoaded } from './wire/lower.ts'
 
-type Meter = {
-  readonly sent: (request: MessagesRequest) => void
-  /** Records the usage that the upstream has reported for the reply; refused requests report none. */
-  readonly reported: (usage: Fields) => void
-  /** Undefined until the upstream has accepted a request. */
-  readonly figures: () => Figures | undefined
-}
-
 /** Creates a meter. It counts immediately, so that no request stays in memory until its reply ends. */
-export function createMeter(request: MessagesRequest, prices: PriceTable | undefined): Meter {
+export function createMeter(request: MessagesRequest, prices: PriceTable | undefined) {
   const { tools: definitions = [] } = withEverythingLoaded(request)
   const charactersWithout = readingOf(withoutToolSearch(request, { definitions })).characters
   const measured = {
@@ -36,18 +28,20 @@ export function createMeter(request: MessagesRequest, prices: PriceTable | undef
   let isNew = false
   let known: Figures | undefined
   return {
-    sent(sent) {
+    sent(sent: MessagesRequest) {
       known = undefined
       characters = readingOf(sent).characters
       isNew = true
     },
-    reported(usage) {
+    /** Records the usage that the upstream has reported for the reply; refused requests report none. */
+    reported(usage: Fields) {
       known = undefined
       if (isNew) samplings.push({ characters, usage: {} })
       isNew = false
       const last = samplings.at(-1)
       if (last) last.usage = { ...last.usage, ...counted(usage) }
     },
+    /** Undefined until the upstream has accepted a request. */
     figures() {
       const billed = ({ characters, usage }: (typeof samplings)[number]): Sampling => ({
         characters,

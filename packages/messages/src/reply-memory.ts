@@ -14,14 +14,7 @@ import { exactJson } from './json/exact.ts'
 import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 
-type ReplyMemory = {
-  /** Replaces the replies that the client sent back by the remembered ones. */
-  readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
-  /** Passes a reply on and remembers it when it is complete. */
-  readonly remember: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
-}
-
-export function createReplyMemory(maxCharacters?: number): ReplyMemory {
+export function createReplyMemory(maxCharacters?: number) {
   const known = createSizedCache<Fields>(maxCharacters)
 
   function restored(message: Fields, owner: string): Fields {
@@ -30,13 +23,15 @@ export function createReplyMemory(maxCharacters?: number): ReplyMemory {
   }
 
   return {
-    restore(request, owner) {
+    /** Replaces the replies that the client sent back by the remembered ones. */
+    restore(request: MessagesRequest, owner: string) {
       if (known.isEmpty()) return request
       const messages = request.messages.map((message) => restored(message, owner))
       const isSame = messages.every((message, index) => message === request.messages[index])
       return isSame ? request : { ...request, messages }
     },
-    async *remember(events, owner) {
+    /** Passes a reply on and remembers it when it is complete. */
+    async *remember(events: AsyncIterable<StreamEvent>, owner: string) {
       const collector = createCollector(exactJson)
       for await (const event of events) {
         collector.add(event)

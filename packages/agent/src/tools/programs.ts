@@ -30,18 +30,14 @@ import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
 import { imageBlock } from './files.ts'
 
 /** Collects output and cuts its middle. */
-type MiddleCut = {
-  readonly add: (bytes: Buffer) => void
-  readonly text: () => string
-}
 
-function createMiddleCut(maxBytes: number): MiddleCut {
+function createMiddleCut(maxBytes: number) {
   const half = Math.floor(maxBytes / 2)
   let head = Buffer.alloc(0)
   let tail = Buffer.alloc(0)
   let left = 0
   return {
-    add(bytes) {
+    add(bytes: Buffer) {
       const room = Math.max(0, half - head.length)
       head = Buffer.concat([head, bytes.subarray(0, room)])
       const joined = Buffer.concat([tail, bytes.subarray(room)])

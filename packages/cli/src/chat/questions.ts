@@ -20,10 +20,7 @@ export type Question = {
 /** What the user can answer: allow once or by a rule, or refuse. */
 export type Answer = 'once' | 'session' | 'project' | 'user' | 'no'
 
-export type Questions = {
-  readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
-  readonly decide: (answer: Answer) => void
-}
+export type Questions = ReturnType<typeof createQuestions>
 
 type Asked = {
   readonly shown: Omit<Question, 'others'>
@@ -32,7 +29,7 @@ type Asked = {
 }
 
 /** Creates a queue. It calls `show` with the question to answer now, or with undefined if there is none. */
-export function createQuestions(show: (question: Question | undefined) => void): Questions {
+export function createQuestions(show: (question: Question | undefined) => void) {
   let open: Asked[] = []
   const showFirst = () => {
     const [first] = open
@@ -45,19 +42,19 @@ export function createQuestions(show: (question: Question | undefined) => void):
     showFirst()
   }
   return {
-    async ask(question) {
+    async ask(question: PermissionQuestion) {
       const { call, agent, suggested, signal } = question
       const detail = await detailOf(question)
       if (signal.aborted) return STOPPED
       const shown = { name: call.name, detail, suggested, task: agent && taskOf(agent) }
-      return new Promise((answer) => {
+      return new Promise<PermissionAnswer>((answer) => {
         const asked = { shown, question, answer }
         open.push(asked)
         signal.addEventListener('abort', () => settle((one) => one === asked, STOPPED), { once: true })
         showFirst()
       })
     },
-    decide(answer) {
+    decide(answer: Answer) {
       const [first] = open
       if (!first) return
       const isLasting = answer !== 'once' && answer !== 'no'

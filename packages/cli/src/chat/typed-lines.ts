@@ -5,23 +5,20 @@ import { join } from 'node:path'
 import { parseJson } from '@toolshelf/core/internal'
 
 /** The stored input lines. */
-export type TypedLines = {
-  /** Oldest first. */
-  readonly read: () => readonly string[]
-  /** A line that starts with a space is not stored. */
-  readonly keep: (line: string) => void
-}
+export type TypedLines = ReturnType<typeof openTypedLines>
 
 const MAX_LINES = 200
 const MAX_LINE_LENGTH = 10_000
 
 /** Opens the history of a folder. Disk errors are ignored, because the history is only a convenience. */
-export function openTypedLines(folder: string): TypedLines {
+export function openTypedLines(folder: string) {
   const file = join(folder, 'typed-lines')
   const read = () => attempt(() => readFileSync(file, 'utf8').split('\n').flatMap(parsed)) ?? []
   return {
+    /** Oldest first. */
     read,
-    keep(line) {
+    /** A line that starts with a space is not stored. */
+    keep(line: string) {
       const before = read()
       if (line.startsWith(' ') || line.length > MAX_LINE_LENGTH || line === before.at(-1)) return
       const lines = [...before, line].slice(-MAX_LINES)

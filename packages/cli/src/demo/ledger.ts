@@ -42,13 +42,7 @@ export type LedgerTotal = Figures & {
 }
 
 /** Records the cost of each turn. */
-export type Ledger = {
-  /** A user message begins a turn. */
-  begin(prompt: string): void
-  follow(event: AgentEvent): void
-  readonly turns: readonly LedgerTurn[]
-  total(): LedgerTotal
-}
+export type Ledger = ReturnType<typeof createLedger>
 
 type LedgerOptions = {
   readonly shelf: Shelf
@@ -63,7 +57,7 @@ type Page = { -readonly [Field in Exclude<keyof LedgerTurn, keyof Figures>]: Led
   readonly meter: AgentMeter
 }
 
-export function createLedger({ shelf, prices, model, isScript }: LedgerOptions): Ledger {
+export function createLedger({ shelf, prices, model, isScript }: LedgerOptions) {
   const pages: Page[] = []
   const cache = createPrefixCache()
   const bill = isScript ? (request: object, usage: TokenUsage) => cache.bill(request, usage) : undefined
@@ -84,12 +78,13 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
     get turns() {
       return turns()
     },
-    begin(prompt) {
+    /** A user message begins a turn. */
+    begin(prompt: string) {
       const nothing = { loaded: [], preloaded: [], called: [], searches: 0, prefixKept: 0 }
       const meter = createAgentMeter({ shelf, prices, pricedAs: model, ...(bill ? { bill } : {}) })
       pages.push({ prompt, ...nothing, meter })
     },
-    follow(event) {
+    follow(event: AgentEvent) {
       const page = pages.at(-1)
       if (!page) return
       if (event.type === 'request') isKept = cache.see(event.sent.request)

@@ -35,23 +35,11 @@ import { loginHint, noServersHint, pinsHint, storedLogins } from '../servers/sta
 import { annotationTrust, openUserRules } from '../user-files/permission-file.ts'
 import { resultsFolder } from '../user-files/session-files.ts'
 import { version } from '../version.ts'
-import type { OpenedInspector } from './inspector.ts'
 import type { InspectedParts, McpInspectorOptions } from './mcp-inspector.ts'
 import { reportServerChanges } from './notices.ts'
 
 /** The host with everything around it. */
-export type OpenedHost = {
-  readonly host: McpHost
-  configure(servers: readonly ServerConfig[]): Promise<void>
-  /** The gateway in front of the host; its modules are loaded now. */
-  gateway(): Promise<McpGateway>
-  /** The inspector of this host; undefined if it is off. */
-  inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
-  /** Takes events that belong to no conversation; undefined if nobody listens. */
-  readonly trace: TraceListener | undefined
-  /** Writes and sends the events so far. */
-  closeEvents(): Promise<void>
-}
+export type OpenedHost = ReturnType<typeof openHost>
 
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
@@ -78,7 +66,7 @@ export type HostOptions = {
 }
 
 /** Opens the host with its shelf and its events. */
-export function openHost(config: LoadedConfig, hostOptions: HostOptions): OpenedHost {
+export function openHost(config: LoadedConfig, hostOptions: HostOptions) {
   const { servers: configured, settings } = config
   const { mode, ranker, cache, store, isOnePerson, hasScripts, isInspected, notify } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify })
@@ -110,6 +98,7 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
   if (audit) traceServers(host, audit.stream.trace)
   warmWhenIdle(host, warm, notify)
   const { instructions, batches } = settings
+  /** Creates the gateway in front of the host; loads its modules. */
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('@toolshelf/mcp/internal/gateway')
     const makeHost = (handler: QuestionHandler) => {

@@ -19,14 +19,10 @@ type ConfigWatchOptions = {
 const INTERVAL_MS = 1000
 
 /** Watches files, and reads them again on request. */
-export type ConfigWatch = {
-  /** Reads the files now and applies what has changed; resolves when that is done. */
-  reload(): Promise<void>
-  stop(): void
-}
+export type ConfigWatch = ReturnType<typeof watchConfig>
 
 /** Watches the files until it is stopped. */
-export function watchConfig({ files, config, configure, notify }: ConfigWatchOptions): ConfigWatch {
+export function watchConfig({ files, config, configure, notify }: ConfigWatchOptions) {
   let inUse = config
   /** False after a failure to apply a configuration, which may have applied a part of it. */
   let isApplied = true
@@ -68,6 +64,7 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
   // What was written after the configuration was read, and before the watch knew the files, is no change to it.
   const first = setTimeout(() => watched.length === files.length && void reload(), INTERVAL_MS).unref()
   return {
+    /** Reads the files now and applies what has changed; resolves when that is done. */
     reload,
     stop() {
       clearTimeout(first)

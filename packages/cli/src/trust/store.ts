@@ -35,22 +35,14 @@ export type KnownItem = {
 }
 
 /** Stores decisions by folder. */
-export type TrustStore = {
-  /** Undefined if nothing was decided yet, or the record cannot be read. Never rejects. */
-  read(folder: string): Promise<TrustRecord | undefined>
-  /** Rejects if it cannot be stored. */
-  write(record: TrustRecord): Promise<void>
-  /** Returns false if there was none. */
-  remove(folder: string): Promise<boolean>
-  list(): Promise<readonly TrustRecord[]>
-}
+export type TrustStore = ReturnType<typeof openTrustStore>
 
 const VERSION = 1
 const MAX_BYTES = 4_000_000
 /** Lines kept to mark later changes; beyond it, changed content is shown as new. */
 const MAX_LINES = 20_000
 
-export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
+export function openTrustStore(place: string, notify: (message: string) => void) {
   const open = (name: string) => new JsonFile(join(place, name), { maxBytes: MAX_BYTES })
   const fileOf = (folder: string) => open(fileName(folder))
   const recordIn = async (file: JsonFile): Promise<TrustRecord | undefined> => {
@@ -65,14 +57,17 @@ export function openTrustStore(place: string, notify: (message: string) => void)
     }
   }
   return {
-    async read(folder) {
+    /** Undefined if nothing was decided yet, or the record cannot be read. Never rejects. */
+    async read(folder: string) {
       const record = await recordIn(fileOf(folder))
       return record?.folder === folder ? record : undefined
     },
-    async write(record) {
+    /** Rejects if it cannot be stored. */
+    async write(record: TrustRecord) {
       await fileOf(record.folder).write(`${JSON.stringify({ version: VERSION, ...record })}\n`)
     },
-    remove: (folder) => fileOf(folder).remove(),
+    /** Returns false if there was none. */
+    remove: (folder: string) => fileOf(folder).remove(),
     async list() {
       const names = await readdir(place).catch(() => [])
       const files = names.filter((name) => name.endsWith('.json')).sort()

@@ -24,19 +24,11 @@ type ReadRules = {
 }
 
 /** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
-type UserRules = {
-  readonly file: string
-  /** Rejects if the file cannot be parsed: it may contain a deny rule. */
-  read(): Promise<readonly PermissionRule[]>
-  add(rules: readonly PermissionRule[]): Promise<void>
-  /** Returns false if there is no such rule. */
-  remove(rule: PermissionRule): Promise<boolean>
-}
 
 /**
  * Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`.
  */
-export function openUserRules(machine: LocalMachine): UserRules {
+export function openUserRules(machine: LocalMachine) {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)
   const stored = new JsonFile(file, { maxBytes: MAX_RULE_BYTES })
@@ -49,6 +41,7 @@ export function openUserRules(machine: LocalMachine): UserRules {
     })
   return {
     file,
+    /** Rejects if the file cannot be parsed: it may contain a deny rule. */
     async read() {
       const document = await readDocument(stored)
       const own = rulesIn(document, 'user')
@@ -57,13 +50,14 @@ export function openUserRules(machine: LocalMachine): UserRules {
       if (problem !== undefined) throw new Error(`${file}: ${problem}. Correct the file.`)
       return [...own.rules, ...here.rules]
     },
-    async add(rules) {
+    async add(rules: readonly PermissionRule[]) {
       await change((document) => {
         for (const rule of rules) addTo(document, rule, folder)
         return true
       })
     },
-    remove: (rule) => change((document) => removeFrom(document, rule, folder)),
+    /** Returns false if there is no such rule. */
+    remove: (rule: PermissionRule) => change((document) => removeFrom(document, rule, folder)),
   }
 }
 

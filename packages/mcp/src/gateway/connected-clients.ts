@@ -4,24 +4,12 @@ import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
 
-export type ConnectedClients = {
-  add(client: Server): void
-  delete(client: Server): void
-  /** From now on no client is the sole one: others may come without a session, or to another replica. */
-  disableSoleClient(): void
-  /** Returns the only connected client; undefined if there is none, or may be more than one. */
-  soleClient(): Server | undefined
-  /** Returns whether a client may be there to hear something. */
-  hasAny(): boolean
-  all(): readonly Server[]
-  /** Answers questions that servers ask outside of calls. */
-  readonly questionHandler: QuestionHandler
-}
+export type ConnectedClients = ReturnType<typeof createConnectedClients>
 
 /** Milliseconds to wait for an answer, which a person may need. */
 const MAX_ANSWER_MS = 600_000
 
-export function createConnectedClients(): ConnectedClients {
+export function createConnectedClients() {
   const connected = new Set<Server>()
   let mayHaveOthers = false
 
@@ -31,14 +19,18 @@ export function createConnectedClients(): ConnectedClients {
   }
 
   return {
-    add: (client) => void connected.add(client),
-    delete: (client) => void connected.delete(client),
+    add: (client: Server) => void connected.add(client),
+    delete: (client: Server) => void connected.delete(client),
+    /** From now on no client is the sole one: others may come without a session, or to another replica. */
     disableSoleClient() {
       mayHaveOthers = true
     },
+    /** Returns the only connected client; undefined if there is none, or may be more than one. */
     soleClient,
+    /** Returns whether a client may be there to hear something. */
     hasAny: () => connected.size > 0 || mayHaveOthers,
     all: () => [...connected],
+    /** Answers questions that servers ask outside of calls. */
     questionHandler: {
       get client() {
         return soleClient()
@@ -53,6 +45,6 @@ export function createConnectedClients(): ConnectedClients {
         const request = assertSendable({ method, params }) as never
         return (await client.request(request, { timeout: MAX_ANSWER_MS })) as typeof params
       },
-    },
+    } satisfies QuestionHandler,
   }
 }

@@ -4,10 +4,6 @@ import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
 
 /** The clients of the sessionless protocol. */
-type Identities = {
-  /** Returns the same object for the same client. */
-  of(origin: string, envelope: Fields | undefined): object
-}
 
 /** Returns the client's own name and version in a request of the sessionless protocol. */
 export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
@@ -19,10 +15,11 @@ export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | und
 const MAX_KNOWN = 1000
 
 /** Creates an empty set of clients. */
-export function createIdentities(): Identities {
+export function createIdentities() {
   const known = new Map<string, object>()
   return {
-    of(origin, envelope) {
+    /** Returns the same object for the same client. */
+    of(origin: string, envelope: Fields | undefined) {
       const key = JSON.stringify([origin, envelope?.[CLIENT_INFO_META_KEY] ?? null]).slice(0, 2000)
       const client = known.get(key) ?? {}
       known.delete(key)

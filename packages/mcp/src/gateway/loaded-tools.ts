@@ -24,19 +24,7 @@ const loadedToolsLimits: LoadedToolsLimits = {
 }
 
 /** The tools that searches put on a client's list. */
-export type LoadedTools = {
-  /** Returns the names in loading order. */
-  names(): readonly string[]
-  has(name: string): boolean
-  /** Adds what a search found. Drops tools only here, because the list changes anyway. */
-  add(tools: readonly PoolTool[]): LoadedToolsChange
-  /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
-  use(tool: PoolTool): boolean
-  /** Returns whether a result of the client was stored, so that its list has ReadResult. */
-  hasShelved(): boolean
-  /** Records that a result was stored. Returns true if it is the first. */
-  shelve(): boolean
-}
+export type LoadedTools = ReturnType<typeof createLoadedTools>
 
 /** What a search changed in the list. */
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
@@ -47,7 +35,7 @@ const MAX_REMEMBERED = 1000
 export function createLoadedTools(
   limits: LoadedToolsLimits = loadedToolsLimits,
   now: () => number = () => performance.now(),
-): LoadedTools {
+) {
   const entries = new Map<string, { readonly tokens: number; readonly usedAt: number }>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
@@ -87,9 +75,11 @@ export function createLoadedTools(
   }
 
   return {
+    /** Returns the names in loading order. */
     names: () => [...entries.keys()],
-    has: (name) => entries.has(name),
-    add(tools) {
+    has: (name: string) => entries.has(name),
+    /** Adds what a search found. Drops tools only here, because the list changes anyway. */
+    add(tools: readonly PoolTool[]) {
       const hasAdded = tools.some(({ name }) => !entries.has(name))
       for (const tool of tools) {
         gone.delete(tool.name)
@@ -97,13 +87,16 @@ export function createLoadedTools(
       }
       return { hasAdded, dropped: hasAdded ? makeRoom(new Set(tools.map(({ name }) => name))) : [] }
     },
-    use(tool) {
+    /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
+    use(tool: PoolTool) {
       const isBack = gone.delete(tool.name)
       if (isBack || entries.has(tool.name)) load(tool)
       if (isBack) makeRoom(new Set([tool.name]))
       return isBack
     },
+    /** Returns whether a result of the client was stored, so that its list has ReadResult. */
     hasShelved: () => isShelved,
+    /** Records that a result was stored. Returns true if it is the first. */
     shelve() {
       const isFirst = !isShelved
       isShelved = true

@@ -1,20 +1,13 @@
 // Tracks the log level that each client wants. Sets servers to the lowest of them.
 import type { McpHost } from '../types.ts'
 
-export type LogLevels = {
-  /** Adds a client; until it sets a level it gets `info` and above. */
-  join(client: object): void
-  set(client: object, level: string): void
-  isWanted(client: object, level: string): boolean
-  leave(client: object): void
-  close(): void
-}
+export type LogLevels = ReturnType<typeof createLogLevels>
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 const INFO = LEVELS.indexOf('info')
 
 /** Creates the levels of a gateway's clients. */
-export function createLogLevels(host: McpHost): LogLevels {
+export function createLogLevels(host: McpHost) {
   const wishes = new Map<object, number>()
   /** The level sent to each server since it connected. */
   const sentLevels = new Map<string, number>()
@@ -37,14 +30,15 @@ export function createLogLevels(host: McpHost): LogLevels {
   }
 
   return {
-    join: (client) => void wishes.set(client, INFO),
-    set(client, level) {
+    /** Adds a client; until it sets a level it gets `info` and above. */
+    join: (client: object) => void wishes.set(client, INFO),
+    set(client: object, level: string) {
       isWished = true
       wishes.set(client, LEVELS.indexOf(level))
       notify()
     },
-    isWanted: (client, level) => LEVELS.indexOf(level) >= (wishes.get(client) ?? INFO),
-    leave(client) {
+    isWanted: (client: object, level: string) => LEVELS.indexOf(level) >= (wishes.get(client) ?? INFO),
+    leave(client: object) {
       wishes.delete(client)
       notify()
     },

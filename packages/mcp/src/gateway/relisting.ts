@@ -1,14 +1,7 @@
 // Delays the answer to a search until the client has fetched the new list, because a client builds its next request from
 // the list it has. A client that does not fetch it is not waited for again until it does.
 
-export type Relisting = {
-  /** Notifies the client that the list has changed, unless it has the current one. */
-  notify(): Promise<void>
-  /** Notifies too; resolves when the client has fetched the new list, or seems not to fetch it. */
-  announce(): Promise<void>
-  /** Records that the client has requested the list, or has just connected. */
-  listed(): void
-}
+export type Relisting = ReturnType<typeof createRelisting>
 
 const MAX_WAIT_MS = 5000
 /**
@@ -19,7 +12,7 @@ const MIN_DIGESTION_MS = 50
 const MAX_DIGESTION_MS = 1000
 
 /** Creates the notifications of one client, which `send` sends. */
-export function createRelisting(list: () => string, send: () => Promise<void>): Relisting {
+export function createRelisting(list: () => string, send: () => Promise<void>) {
   const waiting = new Set<() => void>()
   let isHeard = true
   let announcedAt = 0
@@ -34,7 +27,9 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
   }
 
   return {
+    /** Notifies the client that the list has changed, unless it has the current one. */
     notify,
+    /** Notifies too; resolves when the client has fetched the new list, or seems not to fetch it. */
     async announce() {
       if (!isHeard) return notify()
       // A client may request the list before the notification counts as sent.
@@ -54,6 +49,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
       await notify()
       await heard
     },
+    /** Records that the client has requested the list, or has just connected. */
     listed() {
       known = list()
       isHeard = true

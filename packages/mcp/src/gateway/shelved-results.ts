@@ -30,13 +30,7 @@ export type GatewayResults = ResultOptions & {
 }
 
 /** Stores long results, and reads them back. */
-export type ShelvedResults = {
-  /** Returns the result as the client gets it. Errors, and results within the budget, pass unchanged. */
-  fit(output: CallOutput, call: ShelvableCall): Promise<CallOutput>
-  read(client: ResultClient, input: unknown, work: ClientWork): Promise<CallOutput>
-  /** Drops the results of a disconnected client, unless it can return under the same name. */
-  leave(client: object): void
-}
+export type ShelvedResults = ReturnType<typeof createShelvedResults>
 
 export type ResultClient = {
   /** The same object for all calls of one client. */
@@ -65,7 +59,7 @@ export type ShelvableCall = ResultClient & {
 export function createShelvedResults(
   { owner: fixedOwner, ...options }: GatewayResults,
   notify: (message: string) => void = () => {},
-): ShelvedResults {
+) {
   const results = resultSettings(options)
   const owners = new WeakMap<object, string>()
 
@@ -78,7 +72,8 @@ export function createShelvedResults(
   }
 
   return {
-    async fit(output, call) {
+    /** Returns the result as the client gets it. Errors, and results within the budget, pass unchanged. */
+    async fit(output: CallOutput, call: ShelvableCall) {
       const budget = call.budget ?? results.budget
       const long = longPart(output, budget, call.keepsStructure)
       if (!long) return output
@@ -96,13 +91,14 @@ export function createShelvedResults(
         return output
       }
     },
-    async read(client, input, work) {
+    async read(client: ResultClient, input: unknown, work: ClientWork) {
       const { slice } = await work.use('calls')
       const find = (id: string) => results.store.get(ownerOf(client), id)
       const { texts, ...rest } = await readShelved(find, results.budget, input, pauseIn(slice))
       return { content: texts.map(block), ...rest }
     },
-    leave(client) {
+    /** Drops the results of a disconnected client, unless it can return under the same name. */
+    leave(client: object) {
       const owner = owners.get(client)
       if (owner !== undefined && fixedOwner === undefined) void results.store.drop(owner).catch(() => {})
     },

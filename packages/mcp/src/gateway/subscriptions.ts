@@ -4,14 +4,7 @@ import type { McpHost } from '../types.ts'
 
 export type Resource = { readonly server: string; readonly uri: string }
 
-export type Subscriptions = {
-  add(client: object, resource: Resource): Promise<void>
-  remove(client: object, resource: Resource): Promise<void>
-  isWanted(client: object, resource: Resource): boolean
-  /** Removes a client that has disconnected, with its subscriptions. */
-  leave(client: object): void
-  close(): void
-}
+export type Subscriptions = ReturnType<typeof createSubscriptions>
 
 /** Most resources that one client may subscribe to. */
 const MAX_OF_CLIENT = 1000
@@ -25,7 +18,7 @@ type Subscription = {
   readonly answered: Promise<void>
 }
 
-export function createSubscriptions(host: McpHost): Subscriptions {
+export function createSubscriptions(host: McpHost) {
   const wanted = new Map<string, Subscription>()
   /** Keys of each client's subscriptions. */
   const ofClients = new Map<object, Set<string>>()
@@ -72,7 +65,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
   }
 
   return {
-    async add(client, resource) {
+    async add(client: object, resource: Resource) {
       if (resource.uri.length > MAX_URI_LENGTH)
         throw new Error(`a URI of ${resource.uri.length} characters is too long to subscribe to`)
       if (!isShared(resource))
@@ -90,8 +83,10 @@ export function createSubscriptions(host: McpHost): Subscriptions {
       })
     },
     remove,
-    isWanted: (client, resource) => wanted.get(keyOf(resource))?.clients.has(client) ?? false,
-    leave(client) {
+    isWanted: (client: object, resource: Resource) =>
+      wanted.get(keyOf(resource))?.clients.has(client) ?? false,
+    /** Removes a client that has disconnected, with its subscriptions. */
+    leave(client: object) {
       for (const key of [...(ofClients.get(client) ?? [])]) {
         const { resource } = wanted.get(key) ?? {}
         if (resource) remove(client, resource).catch(() => {}) // The server may be gone.

@@ -33,26 +33,18 @@ export type WaitOptions = {
   readonly timeoutMs: number | undefined
 }
 
-export type Listeners = {
-  /** Adds a listener; returns a function that removes it. */
-  add(listener: (event: HostEvent) => void): () => void
-  /** Calls every listener; reports those that throw. */
-  emit(event: HostEvent): void
-  /**
-   * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
-   */
-  untilNot(condition: () => boolean, options: WaitOptions): Promise<void>
-  clear(): void
-}
+export type Listeners = ReturnType<typeof createListeners>
 
-export function createListeners(notify: (message: string) => void): Listeners {
+export function createListeners(notify: (message: string) => void) {
   const listeners = new Set<(event: HostEvent) => void>()
   return {
-    add(listener) {
+    /** Adds a listener; returns a function that removes it. */
+    add(listener: (event: HostEvent) => void) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    emit(event) {
+    /** Calls every listener; reports those that throw. */
+    emit(event: HostEvent) {
       for (const listener of listeners) {
         try {
           listener(event)
@@ -61,7 +53,10 @@ export function createListeners(notify: (message: string) => void): Listeners {
         }
       }
     },
-    async untilNot(condition, { signal, timeoutMs }) {
+    /**
+     * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
+     */
+    async untilNot(condition: () => boolean, { signal, timeoutMs }: WaitOptions) {
       let timer: ReturnType<typeof setTimeout> | undefined
       await new Promise<void>((resolve) => {
         const leave = () => {

@@ -19,9 +19,7 @@ type NotificationOptions = {
 export type ListName = 'tools' | 'prompts' | 'resources'
 
 /** Forwards the notifications of one server. */
-export type Notifications = {
-  hear(method: string, params: Fields, client: object | undefined): void
-}
+export type Notifications = ReturnType<typeof createNotifications>
 
 const LOG = 'notifications/message'
 const UPDATED = 'notifications/resources/updated'
@@ -35,7 +33,7 @@ const UPDATE_GAP_MS = 200
 const MAX_UPDATED = 1000
 
 /** Creates the forwarding for one server. */
-export function createNotifications(options: NotificationOptions): Notifications {
+export function createNotifications(options: NotificationOptions) {
   const { refreshMs, later, relist, now = () => performance.now(), deliver } = options
   const lists = new Map<string, () => void>(
     LISTS.map((list) => {
@@ -79,7 +77,7 @@ export function createNotifications(options: NotificationOptions): Notifications
   }
 
   return {
-    hear(method, params, client) {
+    hear(method: string, params: Fields, client: object | undefined) {
       const list = lists.get(method)
       if (list) list()
       else if (method === LOG) log(params, client)

@@ -15,14 +15,7 @@ type PublisherOptions = {
   readonly onTools: (server: string) => void
 }
 
-export type Publisher = {
-  /** Replaces a server's tools on the shelf; resolves when they are there. */
-  publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
-  /** Sets the configured servers and their order; removes the tools of all others. */
-  arrange(servers: readonly ServerConfig[]): Promise<void>
-  /** Returns the limits that apply to a server's tools. */
-  problems(server: string): readonly ToolProblem[]
-}
+export type Publisher = ReturnType<typeof createPublisher>
 
 type Entry = {
   readonly config: ServerConfig
@@ -34,7 +27,7 @@ type Entry = {
 export function createPublisher(
   servers: readonly ServerConfig[],
   { shelf, limits, notify, onTools }: PublisherOptions,
-): Publisher {
+) {
   const entries = new Map<string, Entry>(servers.map((config) => [config.name, emptyEntry(config)]))
   let working: Promise<void> = Promise.resolve()
 
@@ -89,9 +82,12 @@ export function createPublisher(
   }
 
   return {
-    publish: (config, tools) => inTurn(() => publishNow(config, tools)),
-    arrange: (configs) => inTurn(() => arrangeNow(configs)),
-    problems(server) {
+    /** Replaces a server's tools on the shelf; resolves when they are there. */
+    publish: (config: ServerConfig, tools: readonly ListedTool[]) => inTurn(() => publishNow(config, tools)),
+    /** Sets the configured servers and their order; removes the tools of all others. */
+    arrange: (configs: readonly ServerConfig[]) => inTurn(() => arrangeNow(configs)),
+    /** Returns the limits that apply to a server's tools. */
+    problems(server: string): ToolProblem[] {
       const reason = entries.get(server)?.refusal.reason
       return reason === undefined ? [] : [{ tool: 'all', kind: 'limited', message: reason }]
     },

@@ -21,15 +21,7 @@ export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | und
   readonly hasListed: boolean
 }
 
-export type ServerLists = {
-  known(): KnownLists
-  /** Returns the lists to store for the next start. */
-  kept(): KeptLists
-  /** Restores the lists that an earlier run stored. */
-  restore(kept: KeptLists | undefined): void
-  /** Refreshes the lists that are due. Never rejects. */
-  refresh(session: ServerSession, reason: RefreshReason): Promise<void>
-}
+export type ServerLists = ReturnType<typeof createServerLists>
 
 /** Why to refresh: the server has connected, a client reads the lists, or the server reports a change. */
 export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
@@ -48,7 +40,7 @@ const PAUSE_AFTER_FAILURE_MS = 30_000
 const MAX_CHARACTERS = 2_000_000
 
 /** Creates the lists of a server, all unknown. */
-export function createServerLists({ clean, onChange }: ServerListsOptions): ServerLists {
+export function createServerLists({ clean, onChange }: ServerListsOptions) {
   const lists = new Map<ListKind, KeptList>()
   const listing = new Map<ListKind, Promise<void>>()
   const listed = new Set<ListKind>()
@@ -114,14 +106,17 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       resourceTemplates: lists.get('resourceTemplates')?.entries,
       hasListed: KINDS.every((kind) => listed.has(kind) || isFresh(kind)),
     }),
+    /** Returns the lists to store for the next start. */
     kept: () => Object.fromEntries(lists),
-    restore(kept) {
+    /** Restores the lists that an earlier run stored. */
+    restore(kept: KeptLists | undefined) {
       for (const kind of KINDS) {
         const list = kept?.[kind]
         if (Array.isArray(list?.entries) && !lists.has(kind)) lists.set(kind, list)
       }
     },
-    async refresh(session, reason) {
+    /** Refreshes the lists that are due. Never rejects. */
+    async refresh(session: ServerSession, reason: RefreshReason) {
       const due = KINDS.filter((kind) => isDue(kind, reason))
       await Promise.all(
         due.map((kind) => (reason === 'accessed' && listing.get(kind)) || refreshOne(kind, session)),

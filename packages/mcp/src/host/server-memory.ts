@@ -2,24 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CachedServer, DefinitionCache } from '../cache/definition-cache.ts'
 import type { ServerConfig } from '../types.ts'
-import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
-
-type ServerMemory = {
-  /** Prompts, resources and templates. */
-  readonly lists: ServerLists
-  /** Reads once what an earlier run stored. */
-  readCache(): Promise<CacheEntry | undefined>
-  /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
-  setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined): void
-  /** Returns whether the stored tools belong to this server and this client, and are still fresh. */
-  isFreshFor(info: CachedServer['info']): boolean
-  /** Returns whether the tools' time-to-live has expired. */
-  isStale(): boolean
-  /** Stores everything for the next start. */
-  keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists' | 'clientCapabilities'>): void
-  /** Resolves when everything is written. */
-  written(): Promise<unknown>
-}
+import { createServerLists, freshUntil, type ServerListsOptions } from './server-lists.ts'
 
 /** What an earlier run stored, and how long ago, in milliseconds. */
 export type CacheEntry = CachedServer & { readonly ageMs: number }
@@ -30,7 +13,7 @@ type ServerMemoryOptions = ServerListsOptions & {
   readonly clientCapabilities: () => CachedServer['clientCapabilities']
 }
 
-export function createServerMemory(options: ServerMemoryOptions): ServerMemory {
+export function createServerMemory(options: ServerMemoryOptions) {
   const { config, cache, clientCapabilities } = options
   const lists = createServerLists(options)
   let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info' | 'clientCapabilities'> | undefined
@@ -53,26 +36,33 @@ export function createServerMemory(options: ServerMemoryOptions): ServerMemory {
   }
 
   return {
+    /** Prompts, resources and templates. */
     lists,
+    /** Reads once what an earlier run stored. */
     readCache() {
       reading ??= read()
       return reading
     },
-    setTools(tools, info, ttlMs) {
+    /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
+    setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined) {
       last = { tools, freshUntil: freshUntil(ttlMs), info, clientCapabilities: clientCapabilities() }
     },
-    isFreshFor: (info) =>
+    /** Returns whether the stored tools belong to this server and this client, and are still fresh. */
+    isFreshFor: (info: CachedServer['info']) =>
       last !== undefined &&
       last.freshUntil > Date.now() &&
       isDeepStrictEqual([info, clientCapabilities()], [last.info, last.clientCapabilities]),
+    /** Returns whether the tools' time-to-live has expired. */
     isStale: () => last !== undefined && last.freshUntil > 0 && last.freshUntil <= Date.now(),
-    keep(about) {
+    /** Stores everything for the next start. */
+    keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists' | 'clientCapabilities'>) {
       if (!last || !cache) return
       const { tools, freshUntil, clientCapabilities } = last
       const isWaiting = unwritten !== undefined
       unwritten = { tools, freshUntil, clientCapabilities, lists: lists.kept(), ...about }
       if (!isWaiting) writing = writing.then(writeLatest)
     },
+    /** Resolves when everything is written. */
     written: () => writing,
   }
 }

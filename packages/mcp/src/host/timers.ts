@@ -37,21 +37,15 @@ export const defaultTimeouts: HostTimeouts = {
   drainMs: 60_000,
 }
 
-type Timers = {
-  /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
-  start(task: () => unknown, milliseconds: number, name?: string): void
-  cancel(name: string): void
-  clear(): void
-}
-
-export function createTimers(): Timers {
+export function createTimers() {
   const timers = new Map<unknown, ReturnType<typeof setTimeout>>()
   const cancel = (key: unknown) => {
     clearTimeout(timers.get(key))
     timers.delete(key)
   }
   return {
-    start(task, milliseconds, name) {
+    /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
+    start(task: () => unknown, milliseconds: number, name?: string) {
       const key = name ?? {}
       cancel(key)
       const timer = setTimeout(() => {
@@ -72,20 +66,15 @@ export function createTimers(): Timers {
 const RECOVERED_AFTER_DELAYS = 10
 
 /** Delays between attempts to connect. */
-export type Backoff = {
-  /** Returns the milliseconds to wait before the next attempt: doubles with each failure, with 25 % jitter. */
-  nextDelay(): number
-  connected(): void
-  /** Starts over with the shortest delay if the connection lasted long enough. */
-  disconnected(): void
-}
+export type Backoff = ReturnType<typeof createBackoff>
 
 /** Creates delays from `firstMs` to `maxMs` milliseconds. */
-export function createBackoff(firstMs: number, maxMs: number): Backoff {
+export function createBackoff(firstMs: number, maxMs: number) {
   let failures = 0
   let delay = 0
   let connectedAt = 0
   return {
+    /** Returns the milliseconds to wait before the next attempt: doubles with each failure, with 25 % jitter. */
     nextDelay() {
       delay = Math.min(maxMs, firstMs * 2 ** failures++)
       return delay * (0.75 + Math.random() / 2)
@@ -93,6 +82,7 @@ export function createBackoff(firstMs: number, maxMs: number): Backoff {
     connected() {
       connectedAt = performance.now()
     },
+    /** Starts over with the shortest delay if the connection lasted long enough. */
     disconnected() {
       if (performance.now() - connectedAt > RECOVERED_AFTER_DELAYS * delay) failures = 0
     },

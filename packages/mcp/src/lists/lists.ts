@@ -119,26 +119,12 @@ function addressBlock<Block>(block: Block, server: string, uri: Addresses['uri']
   return block
 }
 
-export type PageTools = {
-  /** Returns the tools that only pages may call, for clients that show pages. */
-  list(): Fields[]
-  /** Changes when the list changes. */
-  version(): string
-  /** Records that the client has read a page of this server. */
-  read(client: object, server: string): void
-  /**
-   * Finds the tool of a call: by the gateway's name for it, or by its own name if the client has read a page of its
-   * server.
-   */
-  find(name: string, client: object | undefined): PageTool | undefined
-}
-
-type PageTool = { readonly server: string; readonly tool: string }
+export type PageTools = ReturnType<typeof createPageTools>
 
 const MAX_LISTED = 200
 const MAX_PAGE_CHARACTERS = 500_000
 
-export function createPageTools(host: McpHost, addresses: Addresses): PageTools {
+export function createPageTools(host: McpHost, addresses: Addresses) {
   /** The servers whose pages each client has read. */
   const readBy = new WeakMap<object, Set<string>>()
 
@@ -162,16 +148,23 @@ export function createPageTools(host: McpHost, addresses: Addresses): PageTools 
   }
 
   return {
+    /** Returns the tools that only pages may call, for clients that show pages. */
     list: () =>
       listed().map(({ name, server, tool }) => {
         const { execution: _, ...own } = listableTool(tool)
         return addressMeta<Fields>({ ...own, name }, server, addresses.uri)
       }),
+    /** Changes when the list changes. */
     version: () => JSON.stringify(listed()),
-    read(client, server) {
+    /** Records that the client has read a page of this server. */
+    read(client: object, server: string) {
       readBy.set(client, (readBy.get(client) ?? new Set()).add(server))
     },
-    find(name, client) {
+    /**
+     * Finds the tool of a call: by the gateway's name for it, or by its own name if the client has read a page of its
+     * server.
+     */
+    find(name: string, client: object | undefined) {
       const ours = hidden().find((one) => one.name === name)
       if (ours) return { server: ours.server, tool: ours.tool.name }
       const servers = client ? readBy.get(client) : undefined
@@ -420,12 +413,7 @@ type MergedKind = {
 /** An entry of a list, its server, and its name there. */
 type MergedEntry = { readonly server: string; readonly own: string; readonly entry: Fields }
 
-type MergedLists = {
-  /** Returns the entries of one kind from every server, as far as known. */
-  collect(kind: MergedKind): Promise<MergedEntry[]>
-  /** Resolves when each server has failed or has listed everything, or after a timeout. */
-  untilListed(): Promise<void>
-}
+type MergedLists = ReturnType<typeof createMergedLists>
 
 const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
 const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
@@ -448,7 +436,7 @@ const FIRST_WAIT_MS = 3000
 /** Milliseconds for the connected servers if another server used up all the time. */
 const MIN_WAIT_MS = 200
 
-function createMergedLists(host: McpHost): MergedLists {
+function createMergedLists(host: McpHost) {
   const known = new WeakMap<readonly unknown[], SizedEntry[]>()
   let firstWait: Promise<void> | undefined
   host.watchLists()
@@ -466,7 +454,8 @@ function createMergedLists(host: McpHost): MergedLists {
   }
 
   return {
-    async collect(kind) {
+    /** Returns the entries of one kind from every server, as far as known. */
+    async collect(kind: MergedKind) {
       firstWait ??= onFirstStart(host)
       await firstWait
       void host.refreshStaleLists({ timeoutMs: PAGE_TIMEOUT_MS })
@@ -480,6 +469,7 @@ function createMergedLists(host: McpHost): MergedLists {
         return fitting.map(({ entry }) => ({ server, own: String(entry.name ?? ''), entry }))
       })
     },
+    /** Resolves when each server has failed or has listed everything, or after a timeout. */
     untilListed: () => untilListed(host),
   }
 }
@@ -498,31 +488,14 @@ async function untilListed(host: McpHost): Promise<void> {
   })
 }
 
-/** The contents of a resource, and the server they came from. */
-type ReadResource = {
-  readonly server: string
-  /** Whether it is a page of an MCP App. */
-  readonly isPage: boolean
-  readonly result: Fields
-}
-
-export type ResourcesAndPrompts = {
-  resources(): Promise<Fields[]>
-  templates(): Promise<Fields[]>
-  prompts(): Promise<Fields[]>
-  readResource(uri: string, options: CallOptions): Promise<ReadResource>
-  /** Returns the server and its own URI, for subscriptions and completions. */
-  ownerOf(uri: string): Promise<{ readonly server: string; readonly uri: string }>
-  getPrompt(params: Fields, options: CallOptions): Promise<Fields>
-  complete(params: Fields, options: CallOptions): Promise<Fields>
-}
+export type ResourcesAndPrompts = ReturnType<typeof createResourcesAndPrompts>
 
 /** Longest name or URI in an error message, in characters. */
 const MAX_SHOWN_LENGTH = 500
 /** Most spellings of a URI in an error message. */
 const MAX_FORMS = 5
 
-export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
+export function createResourcesAndPrompts(host: McpHost, addresses: Addresses) {
   const lists = createMergedLists(host)
 
   async function prompts(): Promise<Map<string, MergedEntry>> {
@@ -562,7 +535,8 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
         uriTemplate: addresses.uri(server, String(entry.uriTemplate)),
       })),
     prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
-    async readResource(given, options) {
+    /** Returns the contents of a resource, the server they came from, and whether it is a page of an MCP App. */
+    async readResource(given: string, options: CallOptions) {
       const { server, uri } = await ownerOf(given)
       const result = assertSendable(await host.request(server, 'resources/read', { uri }, options))
       const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
@@ -572,8 +546,9 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
       )
       return { server, isPage: uri.startsWith('ui://'), result: { ...result, contents: named } }
     },
+    /** Returns the server and its own URI, for subscriptions and completions. */
     ownerOf,
-    async getPrompt({ _meta, ...params }, options) {
+    async getPrompt({ _meta, ...params }: Fields, options: CallOptions) {
       const { server, own } = await promptFor(params.name)
       const result = assertSendable(
         await host.request(server, 'prompts/get', { ...params, name: own }, options),
@@ -587,7 +562,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
         })),
       }
     },
-    async complete({ _meta, ...params }, options) {
+    async complete({ _meta, ...params }: Fields, options: CallOptions) {
       const reference = (params.ref ?? {}) as Fields
       if (reference.type === 'ref/prompt') {
         const { server, own } = await promptFor(reference.name)

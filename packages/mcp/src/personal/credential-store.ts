@@ -191,20 +191,7 @@ export class CredentialError extends Error {
 }
 
 /** Keys that encrypt and decrypt records. */
-type Keyring = {
-  /** The public id of the key that encrypts. */
-  readonly currentId: string
-  /**
-   * Encrypts a text.
-   *
-   * @param name - The name of the record, which is authenticated: the text cannot be decrypted under another name.
-   */
-  seal(name: string, text: string): string
-  /** Decrypts a text. Throws if it was changed, moved to another name, or sealed with an unknown key. */
-  open(name: string, sealed: string): string
-  /** Returns the id of the key that a text was sealed with; undefined if it is not sealed. */
-  keyIdOf(sealed: string): string | undefined
-}
+type Keyring = ReturnType<typeof openKeyring>
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -220,7 +207,7 @@ const FORM = /^1\.([0-9a-f]{16})\.([A-Za-z0-9_-]+)$/
  * @param keys - `TOOLSHELF_SECRET_KEY`: one key of 32 bytes in hexadecimal or base64, or several separated by commas. The
  * first encrypts, all decrypt.
  */
-export function openKeyring(keys: string): Keyring {
+export function openKeyring(keys: string) {
   const all = keys.split(',').map((key) => key.trim())
   if (all.length > MAX_KEYS) throw new CredentialError(`TOOLSHELF_SECRET_KEY has more than ${MAX_KEYS} keys`)
   const parsed = all.map((key, index) => readKey(key, index))
@@ -229,14 +216,21 @@ export function openKeyring(keys: string): Keyring {
   const current = parsed[0] as Buffer
   const currentId = idOf(current)
   return {
+    /** The public id of the key that encrypts. */
     currentId,
-    seal(name, text) {
+    /**
+     * Encrypts a text.
+     *
+     * @param name - The name of the record, which is authenticated: the text cannot be decrypted under another name.
+     */
+    seal(name: string, text: string) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, current, nonce).setAAD(Buffer.from(name))
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return `1.${currentId}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`
     },
-    open(name, sealed) {
+    /** Decrypts a text. Throws if it was changed, moved to another name, or sealed with an unknown key. */
+    open(name: string, sealed: string) {
       const [, id = '', data = ''] = FORM.exec(sealed) ?? []
       const key = byId.get(id)
       if (id === '')
@@ -247,7 +241,8 @@ export function openKeyring(keys: string): Keyring {
         )
       return decrypt(key, name, Buffer.from(data, 'base64url'))
     },
-    keyIdOf: (sealed) => FORM.exec(sealed)?.[1],
+    /** Returns the id of the key that a text was sealed with; undefined if it is not sealed. */
+    keyIdOf: (sealed: string) => FORM.exec(sealed)?.[1],
   }
 }
 

@@ -310,10 +310,7 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve }
 }
 
-type LineReader = {
-  /** Returns the lines that a chunk completes. Throws if a line is too long or has too many values. */
-  read(chunk: Buffer): MessageLine[]
-}
+type LineReader = ReturnType<typeof createLineReader>
 
 type MessageLine = {
   readonly bytes: number
@@ -327,11 +324,12 @@ const NEWLINE = 10
 /** Values of one message. More are seconds of parsing, during which nothing else is done. */
 const MAX_VALUES = 5_000_000
 
-function createLineReader(maxBytes: number): LineReader {
+function createLineReader(maxBytes: number) {
   let parts: Buffer[] = []
   let size = 0
   return {
-    read(chunk) {
+    /** Returns the lines that a chunk completes. Throws if a line is too long or has too many values. */
+    read(chunk: Buffer) {
       const lines: MessageLine[] = []
       let start = 0
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
@@ -419,18 +417,18 @@ function mendError(error: unknown): { code: number; message: string } {
 }
 
 /** The last lines of an output. */
-type Tail = { add(chunk: Buffer): void; text(): string }
+type Tail = ReturnType<typeof createTail>
 
 const MAX_CHARACTERS = 8_192
 const MAX_LINES = 20
 /** Bytes to keep in front of what is shown, so that a secret that begins there is still found whole. */
 const MARGIN = 8_192
 
-function createTail(redact: (text: string) => string = (text) => text): Tail {
+function createTail(redact: (text: string) => string = (text) => text) {
   let kept: Buffer = Buffer.alloc(0)
   let isCut = false
   return {
-    add(chunk) {
+    add(chunk: Buffer) {
       const all = Buffer.concat([kept, chunk.subarray(-(MAX_CHARACTERS + MARGIN))])
       isCut ||= all.length > MAX_CHARACTERS + MARGIN || chunk.length > MAX_CHARACTERS + MARGIN
       kept = all.subarray(-(MAX_CHARACTERS + MARGIN))
@@ -444,10 +442,6 @@ function createTail(redact: (text: string) => string = (text) => text): Tail {
 }
 
 /** Counts a server's unsolicited output. */
-type Throttle = {
-  /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */
-  spend(bytes: number, milliseconds: number): number
-}
 
 const BURST_BYTES = 4_000_000
 const BYTES_PER_MILLISECOND = 256
@@ -456,12 +450,13 @@ const BURST_TIME = 100
 const TIME_PER_MILLISECOND = 0.1
 const MAX_PAUSE_MS = 5000
 
-function createThrottle(now: () => number): Throttle {
+function createThrottle(now: () => number) {
   const bytes = createBudget(BURST_BYTES, BYTES_PER_MILLISECOND)
   const time = createBudget(BURST_TIME, TIME_PER_MILLISECOND)
   let last = now()
   return {
-    spend(spentBytes, spentTime) {
+    /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */
+    spend(spentBytes: number, spentTime: number) {
       const passed = now() - last
       last += passed
       return Math.min(MAX_PAUSE_MS, Math.max(bytes(passed, spentBytes), time(passed, spentTime)))

@@ -23,12 +23,7 @@ export function fromFreeform({ description, format }: Fields): Fields {
 }
 
 /** Reads the text of a freeform call while its JSON streams. */
-export type FreeformReader = {
-  /** Returns what is new of the text. */
-  readonly add: (json: string) => string
-  /** Takes the complete JSON; returns the whole text and what `add` has not returned of it. */
-  readonly end: (json: string) => { readonly text: string; readonly rest: string }
-}
+export type FreeformReader = ReturnType<typeof createFreeformReader>
 
 const OPENING = /^\s*\{\s*"input"\s*:\s*"/
 /**
@@ -44,7 +39,7 @@ const MAX_ESCAPE_LENGTH = 12
 /** JSON of this many characters that has not opened the text field is not a freeform call's. */
 const MAX_OPENING_LENGTH = 100
 
-export function createFreeformReader(): FreeformReader {
+export function createFreeformReader() {
   /** JSON that is not read yet, and the number of characters that were read. */
   let rest = ''
   let read = 0
@@ -55,7 +50,8 @@ export function createFreeformReader(): FreeformReader {
     rest = rest.slice(count)
   }
   return {
-    add(fragment) {
+    /** Returns what is new of the text. */
+    add(fragment: string) {
       if (state === 'over') return ''
       rest += fragment
       if (state === 'opening') {
@@ -75,7 +71,8 @@ export function createFreeformReader(): FreeformReader {
       text += said
       return said
     },
-    end(json) {
+    /** Takes the complete JSON; returns the whole text and what `add` has not returned of it. */
+    end(json: string) {
       const given = inputOf(json)?.[FREEFORM_FIELD]
       if (typeof given === 'string')
         return { text: given, rest: given.startsWith(text) ? given.slice(text.length) : '' }

@@ -118,16 +118,13 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
   }
 }
 
-type Events = {
-  /** Returns an event as text; empty if the reply is not streamed. */
-  readonly write: (type: string, fields: Fields, stringify?: (value: unknown) => string) => string
-  readonly count: () => number
-}
+type Events = ReturnType<typeof createEvents>
 
-function createEvents(isStream: boolean): Events {
+function createEvents(isStream: boolean) {
   let sequence = 0
   return {
-    write(type, fields, stringify = JSON.stringify) {
+    /** Returns an event as text; empty if the reply is not streamed. */
+    write(type: string, fields: Fields, stringify: (value: unknown) => string = JSON.stringify) {
       if (!isStream) return ''
       return `event: ${type}\ndata: ${stringify({ type, sequence_number: sequence++, ...fields })}\n\n`
     },
@@ -138,20 +135,8 @@ function createEvents(isStream: boolean): Events {
 /** A block on its way, and the item that it becomes. */
 type Making = BlockInMaking & { readonly item: ItemWriter }
 
-type Output = {
-  /** Sets what the ids of all items have in common. */
-  readonly nameItems: (suffix: string) => void
-  readonly start: (event: StreamEvent) => string
-  readonly grow: (event: StreamEvent) => string
-  readonly end: (index: unknown) => string
-  readonly whole: (block: Fields) => string
-  /** Ends the blocks that are still open. */
-  readonly endAll: () => string
-  readonly items: () => Fields[]
-}
-
 /** Turns the blocks of a reply into output items. */
-function createOutput({ write }: Events, table: ToolTable, showsReasoning: boolean): Output {
+function createOutput({ write }: Events, table: ToolTable, showsReasoning: boolean) {
   const items: Fields[] = []
   const open = new Map<unknown, Making>()
   let suffix = ''
@@ -183,12 +168,13 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
     return item.start(block)
   }
   return {
-    nameItems(given) {
+    /** Sets what the ids of all items have in common. */
+    nameItems(given: string) {
       suffix = given
     },
-    start: ({ index, content_block: block }) => start(index, fieldsOf(block)),
-    whole: (block) => start('whole', block) + end('whole'),
-    grow({ index, delta: given }) {
+    start: ({ index, content_block: block }: StreamEvent) => start(index, fieldsOf(block)),
+    whole: (block: Fields) => start('whole', block) + end('whole'),
+    grow({ index, delta: given }: StreamEvent) {
       const making = open.get(index)
       if (!making) return ''
       const delta = fieldsOf(given)
@@ -196,6 +182,7 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
       return making.item.grow(textOf(delta.text) || textOf(delta.thinking) || textOf(delta.partial_json))
     },
     end,
+    /** Ends the blocks that are still open. */
     endAll: () => [...open.keys()].map(end).join(''),
     items: () => items.filter(({ type }) => type !== undefined),
   }

@@ -23,15 +23,7 @@ export type Known = {
   readonly whole: readonly object[] | undefined
 }
 
-export type ListCache = {
-  /** Looks up the list whose first item starts at `first`. */
-  find(owner: string, bytes: Buffer, first: number): Known | undefined
-  /** Caches a list and returns the array that represents it from now on. */
-  add(owner: string, items: readonly ListItem[]): readonly object[]
-  readonly maxItemBytes: number
-  /** Size of all cached lists in bytes. */
-  readonly size: number
-}
+export type ListCache = ReturnType<typeof createListCache>
 
 type ListCacheOptions = {
   readonly maxBytes: number
@@ -44,7 +36,7 @@ type ListCacheOptions = {
 /** Maximum cached lists that start with the same item. */
 const MAX_ALIKE = 8
 
-export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions): ListCache {
+export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions) {
   /** Least recently used first. */
   const entries = new Set<Entry>()
   const alike = new Map<string, Entry[]>()
@@ -60,10 +52,12 @@ export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheO
 
   return {
     maxItemBytes,
+    /** Size of all cached lists in bytes. */
     get size() {
       return size
     },
-    find(owner, bytes, first) {
+    /** Looks up the list whose first item starts at `first`. */
+    find(owner: string, bytes: Buffer, first: number) {
       if (!isObjectAt(bytes, first)) return undefined
       const firstItem = bytes.subarray(first, endOfValue(bytes, first))
       const candidates = firstItem.length > maxItemBytes ? undefined : alike.get(keyOf(owner, firstItem))
@@ -81,7 +75,8 @@ export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheO
       const isWhole = count === entry.items.length && nextItem(bytes, end, false, ']') === undefined
       return { items: entry.items.slice(0, count), end, whole: isWhole ? entry.values : undefined }
     },
-    add(owner, items) {
+    /** Caches a list and returns the array that represents it from now on. */
+    add(owner: string, items: readonly ListItem[]) {
       const values = Object.freeze(items.map(({ value }) => value))
       const first = items[0]
       if (!first) return values

@@ -48,15 +48,10 @@ export type ClientShelf = {
   readonly reachesShare: (model: string, percent: number) => boolean
 }
 
-type ClientShelves = {
-  /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
-  readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>
-}
-
 const MAX_SHELVES = 32
 
 /** Creates an empty collection of shelves. */
-export function createClientShelves(options: ShelveOptions): ClientShelves {
+export function createClientShelves(options: ShelveOptions) {
   /** Parsed lists are frozen, and the same object whenever they have the same bytes (json/lists.ts). */
   const byList = new WeakMap<readonly Fields[], Promise<ClientShelf | string>>()
   const byJson = createRecent<Promise<ClientShelf | string>>(MAX_SHELVES)
@@ -68,7 +63,8 @@ export function createClientShelves(options: ShelveOptions): ClientShelves {
     return shelf
   }
   return {
-    shelfFor(tools, slice) {
+    /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
+    shelfFor(tools: readonly Fields[], slice?: Slice) {
       let shelf = byList.get(tools)
       if (!shelf) {
         shelf = Object.isFrozen(tools) ? openShelf(tools, options, slice) : byContent(tools, slice)

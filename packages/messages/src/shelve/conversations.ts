@@ -22,18 +22,13 @@ export type ConversationInput = {
 }
 
 /** The conversations known so far. */
-export type Conversations = {
-  /** Returns a fork that has processed a prefix of these messages, or a new one. */
-  readonly forkFor: (place: ConversationInput, trace?: TraceListener) => Shelf
-  /** Records that the fork has prepared exactly these messages. */
-  readonly keep: (fork: Shelf, place: ConversationInput) => void
-}
+export type Conversations = ReturnType<typeof createConversations>
 
 /** Maximum messages that a request may add for its conversation to be found. */
 export const MAX_ADDED_MESSAGES = 8
 
 /** Creates an empty collection. */
-export function createConversations(): Conversations {
+export function createConversations() {
   const byLastMessage = new WeakMap<Fields, Conversation>()
   const lastMessages = new WeakMap<Shelf, Fields>()
 
@@ -47,8 +42,11 @@ export function createConversations(): Conversations {
   }
 
   return {
-    forkFor: (place, trace) => find(place)?.fork ?? place.tools.fork({ isSubAgent: false, trace }),
-    keep(fork, { tools, model, clientMessages, messages }) {
+    /** Returns a fork that has processed a prefix of these messages, or a new one. */
+    forkFor: (place: ConversationInput, trace?: TraceListener) =>
+      find(place)?.fork ?? place.tools.fork({ isSubAgent: false, trace }),
+    /** Records that the fork has prepared exactly these messages. */
+    keep(fork: Shelf, { tools, model, clientMessages, messages }: ConversationInput) {
       const last = clientMessages.at(-1)
       const before = lastMessages.get(fork)
       if (before && before !== last && byLastMessage.get(before)?.fork === fork) byLastMessage.delete(before)

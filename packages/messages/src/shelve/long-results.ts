@@ -15,22 +15,13 @@ import {
 } from '@toolshelf/core/internal'
 import { digestOf } from '@toolshelf/core/internal/node'
 
-export type LongResults = {
-  /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
-  readonly tool: Fields
-  /** The messages with previews in place of long results; the same objects for messages without any. */
-  readonly replaceIn: (messages: readonly Fields[]) => Fields[]
-  /** Reports the long results of the newest message, as every request contains the older ones again. */
-  readonly report: (messages: readonly Fields[], trace: TraceListener | undefined) => void
-  /** Answers a call of the reading tool from the client's own messages: texts, ours first. */
-  readonly read: (messages: readonly Fields[], input: unknown, pause?: Pause) => Promise<readonly string[]>
-}
+export type LongResults = ReturnType<typeof createLongResults>
 
 /** A result longer than the budget. */
 type LongResult = { readonly block: Fields; readonly text: string; readonly id: string }
 
 /** Creates the replacement; `budget` is the number of characters up to which a result stays whole. */
-export function createLongResults(budget: number): LongResults {
+export function createLongResults(budget: number) {
   const longIn = oncePerFrozen((message: Fields): readonly LongResult[] =>
     message.role !== 'user' ? [] : blocksOf(message.content).flatMap((block) => longResult(block, budget)),
   )
@@ -44,9 +35,12 @@ export function createLongResults(budget: number): LongResults {
     return Object.freeze({ ...message, content })
   })
   return {
+    /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
     tool: { name: READ_TOOL, description: readResultTool.description, input_schema: readResultTool.schema },
-    replaceIn: (messages) => messages.map(replaced),
-    report(messages, trace) {
+    /** The messages with previews in place of long results; the same objects for messages without any. */
+    replaceIn: (messages: readonly Fields[]) => messages.map(replaced),
+    /** Reports the long results of the newest message, as every request contains the older ones again. */
+    report(messages: readonly Fields[], trace: TraceListener | undefined) {
       const newest = messages.at(-1)
       if (!trace || !newest) return
       for (const { block, text, id } of longIn(newest)) {
@@ -55,7 +49,8 @@ export function createLongResults(budget: number): LongResults {
         trace({ type: 'shelved', id: callId, name: nameOfCall(messages, callId), ...sizes })
       }
     },
-    async read(messages, input, pause) {
+    /** Answers a call of the reading tool from the client's own messages: texts, ours first. */
+    async read(messages: readonly Fields[], input: unknown, pause?: Pause) {
       const find = (wanted: string) => messages.flatMap(longIn).find(({ id }) => id === wanted)?.text
       return (await readShelved(find, budget, input, pause)).texts
     },

@@ -7,34 +7,28 @@ import type { HiddenSearch } from './carry.ts'
 import { isThought } from './restore.ts'
 
 /** Remembers searches by conversation. */
-export type SearchMemory = {
-  /** Stores the searches of a reply, which is the last of `messages`. */
-  readonly remember: (owner: string, messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
-  /** Returns a lookup of stored searches by message index. */
-  readonly recall: (
-    owner: string,
-    messages: readonly Fields[],
-  ) => (message: number) => readonly HiddenSearch[]
-}
+export type SearchMemory = ReturnType<typeof createSearchMemory>
 
 const MAX_REPLIES = 10_000
 
 const NONE: readonly never[] = []
 
-export function createSearchMemory(): SearchMemory {
+export function createSearchMemory() {
   const known = createRecent<readonly HiddenSearch[]>(MAX_REPLIES)
   let isEmpty = true
   return {
-    remember(owner, messages, searches) {
+    /** Stores the searches of a reply, which is the last of `messages`. */
+    remember(owner: string, messages: readonly Fields[], searches: readonly HiddenSearch[]) {
       const key = keysOf(owner, messages).at(-1)
       if (key === undefined || searches.length === 0) return
       known.set(key, searches)
       isEmpty = false
     },
-    recall(owner, messages) {
+    /** Returns a lookup of stored searches by message index. */
+    recall(owner: string, messages: readonly Fields[]) {
       if (isEmpty) return () => NONE
       const keys = keysOf(owner, messages)
-      return (message) => known.get(keys[message] ?? '') ?? NONE
+      return (message: number) => known.get(keys[message] ?? '') ?? NONE
     },
   }
 }

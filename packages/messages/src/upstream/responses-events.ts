@@ -43,9 +43,7 @@ type Piece = {
   readonly citations?: readonly Fields[]
 }
 
-type Reply = { readonly read: (event: Fields) => StreamEvent[]; readonly isOver: () => boolean }
-
-function createReply(context: ReplyContext): Reply {
+function createReply(context: ReplyContext) {
   const blocks = createBlocks()
   let isStarted = false
   let isOver = false
@@ -109,21 +107,8 @@ function createReply(context: ReplyContext): Reply {
   return { read, isOver: () => isOver }
 }
 
-type Blocks = {
-  /** Opens a block; if another one is open, the block is sent whole later. */
-  readonly begin: (piece: Piece) => StreamEvent[]
-  readonly add: (key: string, text: string) => StreamEvent[]
-  /** Ends a block and sends what its deltas have not. */
-  readonly finish: (piece: Piece) => StreamEvent[]
-  readonly end: () => StreamEvent[]
-  /** Forgets an item index that is reused: some servers do not count their items. */
-  readonly forget: (index: unknown) => void
-  readonly count: () => number
-  readonly hasCalled: () => boolean
-}
-
 /** Emits blocks in sequence, as Anthropic does, whatever the order of the item events. */
-function createBlocks(): Blocks {
+function createBlocks() {
   const sent = new Set<string>()
   const waiting: Piece[] = []
   let open: Piece | undefined
@@ -178,11 +163,14 @@ function createBlocks(): Blocks {
     return [...whole(piece), ...waiting.splice(0).flatMap(whole)]
   }
   return {
+    /** Opens a block; if another one is open, the block is sent whole later. */
     begin,
     add,
+    /** Ends a block and sends what its deltas have not. */
     finish,
     end: () => [...close(), ...waiting.splice(0).flatMap(whole)],
-    forget(item) {
+    /** Forgets an item index that is reused: some servers do not count their items. */
+    forget(item: unknown) {
       for (const key of sent) if (key === String(item) || key.startsWith(`${item}.`)) sent.delete(key)
     },
     count: () => index + (open ? 1 : 0),

@@ -4,30 +4,24 @@ import { OptionError } from '@toolshelf/core/internal/node'
 import { LOOPBACK } from './http.ts'
 
 /** Which host names and origins a server accepts. */
-type HostAccess = {
-  /** The accepted names; ignored if `isAnyHost`. */
-  readonly names: ReadonlySet<string>
-  /** Accepts every name: the server listens beyond loopback and no names are configured, so it does not know its own. */
-  readonly isAnyHost: boolean
-  /** Returns whether it accepts the value of a `Host` header: a foreign name means DNS rebinding. */
-  allowsHost(host: string): boolean
-  /** Returns whether the value of an `Origin` header is a page of an accepted host, on any port. */
-  allowsOrigin(origin: string): boolean
-}
 
 /**
  * Creates the check of host names and origins.
  *
  * @param hosts - Names besides loopback and `address` under which clients may reach the server.
  */
-export function createHostAccess(address: string, hosts: readonly string[]): HostAccess {
+export function createHostAccess(address: string, hosts: readonly string[]) {
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
   return {
+    /** The accepted names; ignored if `isAnyHost`. */
     names,
+    /** Accepts every name: the server listens beyond loopback and no names are configured, so it does not know its own. */
     isAnyHost,
-    allowsHost: (host) => isAnyHost || names.has(hostNameOf(host)),
-    allowsOrigin: (origin) => names.has(hostNameOf(origin.replace(/^[a-z-]+:\/\//i, ''))),
+    /** Returns whether it accepts the value of a `Host` header: a foreign name means DNS rebinding. */
+    allowsHost: (host: string) => isAnyHost || names.has(hostNameOf(host)),
+    /** Returns whether the value of an `Origin` header is a page of an accepted host, on any port. */
+    allowsOrigin: (origin: string) => names.has(hostNameOf(origin.replace(/^[a-z-]+:\/\//i, ''))),
   }
 }
 

@@ -27,10 +27,7 @@ export const processSeries = {
 } as const satisfies SeriesTable
 
 /** Measures this process until it is closed. */
-export type ProcessMetrics = {
-  text(): Promise<string>
-  close(): void
-}
+export type ProcessMetrics = ReturnType<typeof watchProcess>
 
 /** Milliseconds between two samples of the event loop. */
 const RESOLUTION_MS = 20
@@ -40,7 +37,7 @@ const QUANTILES = [0.5, 0.99, 1]
  * Watches the event loop from the first scrape on: that takes 50 timers per second, which a gateway without Prometheus
  * avoids.
  */
-export function watchProcess(): ProcessMetrics {
+export function watchProcess() {
   const registry = createMetricRegistry<keyof typeof processSeries>(processSeries)
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   let last = performance.eventLoopUtilization()

@@ -149,12 +149,7 @@ export type ReadinessReport = {
 }
 
 /** Decides whether a gateway is ready. */
-export type Readiness = {
-  /** Reports not ready from now on, because the process is about to end. */
-  drain(): void
-  readonly isDraining: () => boolean
-  report(): Promise<ReadinessReport>
-}
+export type Readiness = ReturnType<typeof createReadiness>
 
 type ReadinessOptions = {
   readonly checks: readonly ReadinessCheck[]
@@ -164,7 +159,7 @@ type ReadinessOptions = {
   readonly reuseMs?: number
 }
 
-export function createReadiness({ checks, timeoutMs = 2000, reuseMs = 1000 }: ReadinessOptions): Readiness {
+export function createReadiness({ checks, timeoutMs = 2000, reuseMs = 1000 }: ReadinessOptions) {
   let isDraining = false
   let last: { readonly at: number; readonly reasons: Promise<readonly string[]> } | undefined
 
@@ -181,6 +176,7 @@ export function createReadiness({ checks, timeoutMs = 2000, reuseMs = 1000 }: Re
   }
 
   return {
+    /** Reports not ready from now on, because the process is about to end. */
     drain() {
       isDraining = true
     },
@@ -232,19 +228,12 @@ export function createStoreCheck(
   }
 }
 
-type Reloads = {
-  /** Calls the function at every reload until the returned function is called. */
-  onReload(reload: () => unknown): () => void
-  /** Calls all functions, one after another; reports a failure and continues with the rest. */
-  reload(): Promise<void>
-}
-
 /**
  * Creates an empty list of reloads.
  *
  * @param notify - Called with failures, for the operator.
  */
-export function createReloads(notify: (message: string) => void): Reloads {
+export function createReloads(notify: (message: string) => void) {
   const all = new Set<() => unknown>()
   let running: Promise<void> = Promise.resolve()
 
@@ -259,10 +248,12 @@ export function createReloads(notify: (message: string) => void): Reloads {
   }
 
   return {
-    onReload(reload) {
+    /** Calls the function at every reload until the returned function is called. */
+    onReload(reload: () => unknown) {
       all.add(reload)
       return () => void all.delete(reload)
     },
+    /** Calls all functions, one after another; reports a failure and continues with the rest. */
     reload() {
       running = running.then(reloadAll)
       return running

@@ -53,17 +53,13 @@ export type TelemetryOptions = {
 }
 
 /** A reader of events that exports them. */
-export type Telemetry = {
-  readonly read: (record: TraceRecord) => void
-  /** Exports the rest. Gives up after two seconds and returns false; the export may then continue for a while. */
-  readonly close: () => Promise<boolean>
-}
+export type Telemetry = ReturnType<typeof openTelemetry>
 
 const MAX_CLOSE_MS = 2000
 const METRICS_INTERVAL_MS = 60_000
 
 /** Starts exporting; returns the reader of events. */
-export function openTelemetry({ version, environment, redact, notify }: TelemetryOptions): Telemetry {
+export function openTelemetry({ version, environment, redact, notify }: TelemetryOptions) {
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'toolshelf', 'service.version': version }))
     .merge(detectResources({ detectors: [envDetector] }))
@@ -105,9 +101,10 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
     closers.push(() => provider.shutdown())
   }
   return {
-    read(record) {
+    read(record: TraceRecord) {
       for (const read of readers) read(record)
     },
+    /** Exports the rest. Gives up after two seconds and returns false; the export may then continue for a while. */
     async close() {
       const isDone = await withinLimit(Promise.allSettled(closers.map((close) => close())))
       if (!isDone) watch.failed(new Error(`no answer within ${MAX_CLOSE_MS / 1000} s`))

@@ -2,17 +2,13 @@
 import { type Authenticator, hasSameRights, type User } from '@toolshelf/core/internal'
 import type { Sessions } from './sessions.ts'
 
-export type AccessWatch = {
-  /** Registers a response of the user; the signal aborts when they may no longer use the gateway. */
-  track(user: User | undefined): { readonly signal?: AbortSignal; readonly over: () => void }
-  close(): void
-}
+export type AccessWatch = ReturnType<typeof createAccessWatch>
 
 /** Milliseconds until users are checked again after the store did not answer. */
 const RETRY_MS = 5000
 
 /** Watches the users of a gateway; does nothing without users. */
-export function createAccessWatch(users: Authenticator | undefined, sessions: Sessions): AccessWatch {
+export function createAccessWatch(users: Authenticator | undefined, sessions: Sessions) {
   const responses = new Set<{ readonly user: User; readonly controller: AbortController }>()
   let retry: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
@@ -50,7 +46,8 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
 
   const stop = users?.onChange(() => void check(users))
   return {
-    track(user) {
+    /** Registers a response of the user; the signal aborts when they may no longer use the gateway. */
+    track(user: User | undefined) {
       if (!user) return { over: () => {} }
       const response = { user, controller: new AbortController() }
       const { signal } = response.controller

@@ -23,14 +23,9 @@ type GuardOptions = {
 export type AdmittedClient = { readonly user: User | undefined }
 
 /** Checks HTTP requests. */
-export type Guard = {
-  /** Returns a refusal, or undefined if the request may proceed. */
-  checkHost(request: Request): Response | undefined
-  /** Checks the key of a request. */
-  admit(request: Request): Promise<AdmittedClient | Response>
-}
+export type Guard = ReturnType<typeof createGuard>
 
-export function createGuard({ address, key, users, hosts }: GuardOptions): Guard {
+export function createGuard({ address, key, users, hosts }: GuardOptions) {
   const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
   const isOpen = !users && !key
@@ -41,10 +36,12 @@ export function createGuard({ address, key, users, hosts }: GuardOptions): Guard
   }
 
   return {
-    checkHost: (request) =>
+    /** Returns a refusal, or undefined if the request may proceed. */
+    checkHost: (request: Request) =>
       (access.isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
       originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts]),
-    async admit(request) {
+    /** Checks the key of a request. */
+    async admit(request: Request) {
       const user = await userOf(request.headers.get('authorization'))
       return user && isRefusal(user) ? refusal(user.status, user.message, user) : { user }
     },

@@ -5,14 +5,7 @@ import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
 export const METRICS_PATH = '/metrics'
 
 /** The pages besides the gateway itself. */
-export type HttpPages = {
-  /**
-   * Answers requests that need no key; returns undefined for every other path.
-   * @param isKnownHost - False for probes, which use a container's address as host and learn only whether it is healthy.
-   */
-  open(path: string, isKnownHost: boolean): Promise<Response> | undefined
-  metrics(): Promise<Response>
-}
+export type HttpPages = ReturnType<typeof createHttpPages>
 
 type HttpPagesOptions = {
   readonly readiness: Readiness
@@ -23,7 +16,7 @@ type HttpPagesOptions = {
   readonly sessions: () => number
 }
 
-export function createHttpPages(options: HttpPagesOptions): HttpPages {
+export function createHttpPages(options: HttpPagesOptions) {
   const { readiness, metrics, processMetrics, hasOpenMetrics, sessions } = options
 
   async function ready(): Promise<Response> {
@@ -37,7 +30,11 @@ export function createHttpPages(options: HttpPagesOptions): HttpPages {
   }
 
   return {
-    open(path, isKnownHost) {
+    /**
+     * Answers requests that need no key; returns undefined for every other path.
+     * @param isKnownHost - False for probes, which use a container's address as host and learn only whether it is healthy.
+     */
+    open(path: string, isKnownHost: boolean) {
       if (path === '/health')
         return Promise.resolve(
           Response.json({ status: 'ok', ...(isKnownHost ? { clients: sessions() } : {}) }),

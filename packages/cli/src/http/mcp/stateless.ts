@@ -5,13 +5,7 @@ import type { User } from '@toolshelf/core/internal'
 import type { McpGateway } from '@toolshelf/mcp'
 
 /** Handles requests of clients without sessions. */
-export type Stateless = {
-  fetch(
-    request: Request,
-    options: { readonly parsedBody: unknown; readonly user: User | undefined },
-  ): Promise<Response>
-  close(): Promise<void>
-}
+export type Stateless = ReturnType<typeof createStateless>
 
 type Handler = { readonly handler: McpHttpHandler; readonly stop: () => void }
 
@@ -23,7 +17,7 @@ const MAX_HANDLERS = 200
  *
  * @param isLocal - Whether the gateway listens on loopback only.
  */
-export function createStateless(gateway: McpGateway, { isLocal }: { readonly isLocal: boolean }): Stateless {
+export function createStateless(gateway: McpGateway, { isLocal }: { readonly isLocal: boolean }) {
   const handlers = new Map<string, Handler>()
 
   function create(user: User | undefined): Handler {
@@ -65,8 +59,10 @@ export function createStateless(gateway: McpGateway, { isLocal }: { readonly isL
   }
 
   return {
-    fetch: (request, { parsedBody, user }) =>
-      handlerFor(user).fetch(request, { parsedBody, ...(user ? { authInfo: authInfoOf(user) } : {}) }),
+    fetch: (
+      request: Request,
+      { parsedBody, user }: { readonly parsedBody: unknown; readonly user: User | undefined },
+    ) => handlerFor(user).fetch(request, { parsedBody, ...(user ? { authInfo: authInfoOf(user) } : {}) }),
     async close() {
       await Promise.all([...handlers.values()].map(close))
     },

@@ -4,23 +4,14 @@ import { type Fields, fieldsOf } from '@toolshelf/core/internal'
 import { GATEWAY, type McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import { refusal } from './guard.ts'
 
-export type Traffic = {
-  /** Runs a request for `/mcp`, or refuses it while the gateway drains. `body` is undefined if the method has none. */
-  run(request: Request, body: unknown, respond: () => Promise<Response>): Promise<Response>
-  /** Records that the response has been sent, or its client has disconnected. */
-  over(request: Request, status: number, seconds: number): void
-  /** Returns the number of running calls, without streams of notifications. */
-  readonly running: () => number
-  /** Ends streams, refuses new requests, and resolves when all calls have ended, or after the timeout. */
-  drain(timeoutMs: number): Promise<void>
-}
+export type Traffic = ReturnType<typeof createTraffic>
 
 type Kind = { readonly endpoint: string; readonly isStream: boolean; readonly isContinuation: boolean }
 
 /** Seconds after which a client of a draining gateway may retry; by then a load balancer sends it to another one. */
 const RETRY_AFTER_SECONDS = 1
 
-export function createTraffic(metrics: McpMetrics): Traffic {
+export function createTraffic(metrics: McpMetrics) {
   const kinds = new WeakMap<Request, Kind>()
   const running = new Set<Request>()
   const streams = new Set<() => void>()
@@ -31,7 +22,8 @@ export function createTraffic(metrics: McpMetrics): Traffic {
   metrics.read('toolshelf_streams', () => [{ value: streams.size }])
 
   return {
-    async run(request, body, respond) {
+    /** Runs a request for `/mcp`, or refuses it while the gateway drains. `body` is undefined if the method has none. */
+    async run(request: Request, body: unknown, respond: () => Promise<Response>) {
       const kind = kindOf(request, body)
       kinds.set(request, kind)
       if (isDraining && !kind.isContinuation) return refuseNew()
@@ -45,7 +37,8 @@ export function createTraffic(metrics: McpMetrics): Traffic {
       await response.body?.cancel()
       return refuseNew()
     },
-    over(request, status, seconds) {
+    /** Records that the response has been sent, or its client has disconnected. */
+    over(request: Request, status: number, seconds: number) {
       running.delete(request)
       if (running.size === 0) onIdle()
       const kind = kinds.get(request)
@@ -54,8 +47,10 @@ export function createTraffic(metrics: McpMetrics): Traffic {
       metrics.add('toolshelf_requests_total', { ...labels, status: String(status) })
       if (kind && !kind.isStream) metrics.observe('toolshelf_request_seconds', labels, seconds)
     },
+    /** Returns the number of running calls, without streams of notifications. */
     running: () => running.size,
-    async drain(timeoutMs) {
+    /** Ends streams, refuses new requests, and resolves when all calls have ended, or after the timeout. */
+    async drain(timeoutMs: number) {
       isDraining = true
       for (const end of streams) end()
       if (running.size === 0) return

@@ -16,18 +16,9 @@ type EventStreamOptions = {
   readonly writer: ReplyWriter
 }
 
-export type EventStream = {
-  /** Writes the whole reply; `headers` apply unless they were already sent. `onError` gets an error among the events. */
-  readonly send: (
-    events: AsyncIterable<StreamEvent>,
-    headers: Headers,
-    onError: (event: StreamEvent) => void,
-  ) => Promise<void>
-  /** Stops the pings and leaves the response open. */
-  readonly close: () => void
-}
+export type EventStream = ReturnType<typeof openEventStream>
 
-export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions): EventStream {
+export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions) {
   const { headWaitMs, silenceMs, writer } = options
   let headers = options.headers
   let isSilent = false
@@ -49,8 +40,10 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
     clearInterval(pinger)
   }
   return {
+    /** Stops the pings and leaves the response open. */
     close,
-    async send(events, given, onError) {
+    /** Writes the whole reply; `headers` apply unless they were already sent. `onError` gets an error among the events. */
+    async send(events: AsyncIterable<StreamEvent>, given: Headers, onError: (event: StreamEvent) => void) {
       headers = () => given
       for await (const event of events) {
         clearTimeout(waiting)

@@ -48,12 +48,9 @@ type KnownClient = {
 }
 
 /** Checks the clients of requests. */
-export type RequestGuard = {
-  /** Authenticates a request or throws a `RefusedRequest`. */
-  admit(incoming: IncomingMessage): Promise<AuthenticatedClient>
-}
+export type RequestGuard = ReturnType<typeof createRequestGuard>
 
-export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+export function createRequestGuard(options: RequestGuardOptions) {
   const { address, keys, users, usage, hosts } = options
   const access = createHostAccess(address, hosts)
   const userGuard = users && createUserGuard(users)
@@ -78,7 +75,8 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   }
 
   return {
-    async admit(incoming) {
+    /** Authenticates a request or throws a `RefusedRequest`. */
+    async admit(incoming: IncomingMessage) {
       checkHost(incoming)
       const client = await identify(headersOf(incoming))
       const { user } = client
@@ -135,14 +133,10 @@ function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
   return kept
 }
 
-type UserGuard = {
-  /** Returns the client, or throws a `RefusedRequest`. */
-  admit(headers: Headers): Promise<KnownClient>
-}
-
-function createUserGuard(users: Authenticator): UserGuard {
+function createUserGuard(users: Authenticator) {
   return {
-    async admit(headers) {
+    /** Returns the client, or throws a `RefusedRequest`. */
+    async admit(headers: Headers) {
       const { token, others } = withoutUserKeys(headers)
       const user = await users.authenticate(token)
       if (isRefusal(user)) throw refuseUser(user)

@@ -10,11 +10,7 @@ export type HeldBytes = {
 }
 
 /** Counts the bytes of all bodies. */
-export type BodyMemory = {
-  readonly hold: (owner: string) => HeldBytes
-  /** Bytes held now. */
-  readonly bytes: number
-}
+export type BodyMemory = ReturnType<typeof createBodyMemory>
 
 /** The share of the limit that one client may use. */
 const SHARE_OF_ONE = 0.75
@@ -23,7 +19,7 @@ const SHARE_OF_ONE = 0.75
 const RETRY_AFTER_SECONDS = 5
 
 /** Creates a counter with this limit. */
-export function createBodyMemory(maxBytes: number): BodyMemory {
+export function createBodyMemory(maxBytes: number) {
   const byOwner = new Map<string, number>()
   let total = 0
   const change = (owner: string, bytes: number): void => {
@@ -33,14 +29,15 @@ export function createBodyMemory(maxBytes: number): BodyMemory {
     else byOwner.delete(owner)
   }
   return {
+    /** Bytes held now. */
     get bytes() {
       return total
     },
-    hold(owner) {
+    hold(owner: string) {
       let held = 0
       let isOver = false
       return {
-        add(bytes) {
+        add(bytes: number) {
           if (isOver) return
           if (total + bytes > maxBytes) throw full(maxBytes, 'all requests')
           const ownMost = maxBytes * SHARE_OF_ONE

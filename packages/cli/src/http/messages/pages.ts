@@ -1,15 +1,9 @@
 // Health, readiness and metrics of the Messages gateway over HTTP.
-import type { HttpAnswer } from '@toolshelf/messages/internal'
 import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
 import type { MessagesMetrics } from './metrics.ts'
 
 /** Answers requests for health, readiness and metrics. */
-export type ServerPages = {
-  /** Whether a path is one of these pages and needs no key. */
-  isOpen(path: string): boolean
-  ready(): Promise<HttpAnswer>
-  metrics(): Promise<HttpAnswer>
-}
+export type ServerPages = ReturnType<typeof createServerPages>
 
 type ServerPagesOptions = {
   readonly readiness: Readiness
@@ -19,10 +13,12 @@ type ServerPagesOptions = {
   readonly hasOpenMetrics: boolean
 }
 
-export function createServerPages(options: ServerPagesOptions): ServerPages {
+export function createServerPages(options: ServerPagesOptions) {
   const { readiness, metrics, processMetrics, hasOpenMetrics } = options
   return {
-    isOpen: (path) => path === '/health' || path === '/ready' || (hasOpenMetrics && path === '/metrics'),
+    /** Whether a path is one of these pages and needs no key. */
+    isOpen: (path: string) =>
+      path === '/health' || path === '/ready' || (hasOpenMetrics && path === '/metrics'),
     async ready() {
       const { httpStatus, body } = await readiness.report()
       const headers = { 'content-type': 'application/json' }

@@ -20,13 +20,6 @@ import {
 } from '@toolshelf/messages/internal'
 
 /** Parses bodies and remembers their parts. */
-type RequestReader = {
-  /**
-   * Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. Calls
-   * `onReferred` if a large value of the result refers to the body, whose buffer must not be reused then.
-   */
-  readonly read: (body: Buffer, owner: string, slice: Slice, onReferred?: () => void) => Promise<Fields>
-}
 
 type ReaderOptions = {
   /** Cache size in bytes for tools, and the same again for messages and for the items of Responses. */
@@ -42,7 +35,7 @@ const MAX_MESSAGE_BYTES = 262_144
 const MOVED_MARKS = 4
 
 /** Creates a reader with empty caches. */
-export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}): RequestReader {
+export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}) {
   const maxBytes = maxCacheBytes
   const lists = {
     tools: createListCache({ maxBytes, maxItemBytes: MAX_TOOL_BYTES, replaced: 0 }),
@@ -72,7 +65,11 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
   }
 
   return {
-    async read(body, owner, slice, onReferred = () => {}) {
+    /**
+     * Throws a refusal if the body is not a JSON object. `owner` keeps the caches of different clients apart. Calls
+     * `onReferred` if a large value of the result refers to the body, whose buffer must not be reused then.
+     */
+    async read(body: Buffer, owner: string, slice: Slice, onReferred: () => void = () => {}) {
       if (!isUtf8(body)) throw refuseRequest(400, 'invalid_request_error', 'the body is not valid UTF-8')
       const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
       const why = whyTooComplex(json)

@@ -257,16 +257,10 @@ type NamedUser = { readonly id: string; readonly record: UserRecord }
 type PersonOfToken = TokenOwner & { readonly subject: string }
 
 /** The users whom the operator named as owners of tokens: by issuer and subject, or by a mail address, which is resolved once. */
-export type People = {
-  /** Returns the user of a token; the first token with an address makes its subject the owner for good. */
-  find(person: PersonOfToken): Promise<NamedUser | undefined>
-  /** Returns whether the operator named nobody. */
-  isEmpty(): Promise<boolean>
-  close(): void
-}
+export type People = ReturnType<typeof createPeople>
 
 /** Creates the index of a directory, by `keyOfOwner`; it is built again after each change. */
-export function createPeople(directory: UserDirectory): People {
+export function createPeople(directory: UserDirectory) {
   let index: Promise<ReadonlyMap<string, NamedUser>> | undefined
   const stop = directory.onChange(() => {
     index = undefined
@@ -290,7 +284,8 @@ export function createPeople(directory: UserDirectory): People {
   }
 
   return {
-    async find({ issuer, subject, email }) {
+    /** Returns the user of a token; the first token with an address makes its subject the owner for good. */
+    async find({ issuer, subject, email }: PersonOfToken) {
       const owners = await current()
       const known = owners.get(keyOfOwner({ issuer, subject }))
       if (known || !isMailAddress(email)) return known
@@ -298,6 +293,7 @@ export function createPeople(directory: UserDirectory): People {
       const kept = named && (await directory.keepSubject(named.id, subject))
       return kept === subject ? named : undefined
     },
+    /** Returns whether the operator named nobody. */
     isEmpty: async () => (await current()).size === 0,
     close: stop,
   }

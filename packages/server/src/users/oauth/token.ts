@@ -139,16 +139,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** The signing keys of an identity provider. */
-type IssuerKeys = {
-  /** Returns the cached keys; fetches them first if there are none or they are too old. Rejects if that fails. */
-  current(): Promise<JSONWebKeySet>
-  /**
-   * Returns other keys than `tried`, because a token names none of those: the cached ones if they have changed
-   * meanwhile, else newly fetched ones. Returns undefined if they were fetched a moment ago; rejects if the provider
-   * cannot be reached.
-   */
-  renewed(tried: JSONWebKeySet): Promise<JSONWebKeySet | undefined>
-}
+type IssuerKeys = ReturnType<typeof createIssuerKeys>
 
 type IssuerKeysOptions = {
   readonly issuer: string
@@ -173,7 +164,7 @@ class IssuerUnreachable extends Error {
   override readonly name = 'IssuerUnreachable'
 }
 
-function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions): IssuerKeys {
+function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions) {
   let keys: JSONWebKeySet | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let triedAt = Number.NEGATIVE_INFINITY
@@ -205,6 +196,7 @@ function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions): Is
   const isCoolingDown = () => now() - triedAt < COOL_DOWN_MS
 
   return {
+    /** Returns the cached keys; fetches them first if there are none or they are too old. Rejects if that fails. */
     async current() {
       const age = now() - fetchedAt
       if (keys && age < MAX_AGE_MS) {
@@ -214,7 +206,12 @@ function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions): Is
       if (failure && isCoolingDown()) throw failure
       return load()
     },
-    async renewed(tried) {
+    /**
+     * Returns other keys than `tried`, because a token names none of those: the cached ones if they have changed
+     * meanwhile, else newly fetched ones. Returns undefined if they were fetched a moment ago; rejects if the provider
+     * cannot be reached.
+     */
+    async renewed(tried: JSONWebKeySet) {
       if (keys !== tried) return keys
       if (underWay || !isCoolingDown()) return load()
       if (failure) throw failure
