@@ -35,7 +35,8 @@ export function announce(
   wire: Wire,
   history: FoldedHistory,
 ): { prepended?: string; step?: AnnouncementStep } {
-  const { settings, partition, servers, state } = context
+  const { settings, partition, servers, state, memory } = context
+  const { facts } = history
   const input = {
     partition,
     servers,
@@ -44,21 +45,13 @@ export function announce(
     instructions: settings.announceInstructions,
     namePrefix: settings.namePrefix,
     searchName: wire.searchName,
-    step: history.facts.step ?? state.step,
+    step: facts.step ?? state.step,
   }
-  if (settings.announce === 'delta') return appendDelta(context, history, input)
-  if (partition.deferred.length === 0) return {}
-  const { text, step } = availableList(input)
-  return { prepended: text, step }
-}
-
-function appendDelta(
-  context: Context,
-  history: FoldedHistory,
-  input: Parameters<typeof deltaNote>[0],
-): { step?: AnnouncementStep } {
-  const { memory, settings, partition, state } = context
-  const { facts } = history
+  if (settings.announce === 'prepend') {
+    if (partition.deferred.length === 0) return {}
+    const { text, step } = availableList(input)
+    return { prepended: text, step }
+  }
   const last = memory.announcedFor
   const isUpToDate = last?.history === history && last.partition === partition && last.deltas === facts.deltas
   if (isUpToDate || !canAppend(history) || endsInToolChange(history)) return {}
@@ -137,7 +130,7 @@ type AnnounceInput = {
 }
 
 /** Returns the note with the names added, loaded or not (A9), and removed since the last delta; undefined if none (A2). */
-export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
+function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): DeltaNote | undefined {
   const { partition, searchName } = input
   const added = partition.deferred.filter(({ name }) => !facts.announced.has(name)).sort(byName)
   const removed = [...facts.announced].filter((name) => !partition.pool.byName.has(name)).sort()
@@ -151,7 +144,7 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
     ].join('\n'),
   )
   const instructions = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
-  const content = reminder([text, ...instructions.texts].join('\n'))
+  const content = reminder([text, ...instructions.values()].join('\n'))
   return writeDelta({
     content,
     addedNames: added.map(({ name }) => name),
@@ -160,7 +153,7 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
     origin,
     step,
     tokens: estimateTokens(content),
-    instructedBy: instructions.servers,
+    instructedBy: [...instructions.keys()],
   })
 }
 
@@ -188,7 +181,7 @@ function writeList(input: AnnounceInput): AvailableList {
     return availableTools([...title, ...lines(tools)].join('\n'))
   })
   const instructions = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
-  return { step, text: [text, ...instructions.texts].join('\n') }
+  return { step, text: [text, ...instructions.values()].join('\n') }
 }
 
 function howToRead(step: AnnouncementStep, { namePrefix }: AnnounceInput): string {
@@ -296,26 +289,21 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Returns the instructions of servers that were not announced yet, as many as fit (A6). */
+/** Returns the instructions of servers that were not announced yet, by server, as many as fit (A6). */
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
-  const announced: { server: string; text: string }[] = []
+  const announced = new Map<string, string>()
   let left = room
   for (const server of new Set(input.partition.deferred.map((entry) => entry.server ?? ''))) {
     const instructions = input.servers.get(server)?.instructions
-    if (
-      typeof instructions !== 'string' ||
-      instructions === '' ||
-      input.instructions === 0 ||
-      instructed.has(server)
-    )
-      continue
+    if (typeof instructions !== 'string' || instructions === '') continue
+    if (input.instructions === 0 || instructed.has(server)) continue
     const text = `Instructions of server "${oneLine(server, 60)}":\n${harmless(cut(instructions, input.instructions))}`
     const cost = estimateTokens(`${text}\n`)
     if (cost > left) continue
     left -= cost
-    announced.push({ server, text })
+    announced.set(server, text)
   }
-  return { texts: announced.map(({ text }) => text), servers: announced.map(({ server }) => server) }
+  return announced
 }
 
 /** Quotes a server's text, so that it can neither open nor close one of Toolshelf's tags. */

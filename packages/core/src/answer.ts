@@ -263,11 +263,7 @@ export async function searchTools(
   if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
   const { host, partition, found } = await findWhenReady(query, limit, live)
   const allowed = await allow(found.tools, query, settings)
-  const searched = new Set(partition.pool.tools.map(({ server }) => server))
-  // A server of which the last good list is there was searched.
-  const unsearched = [...host.servers].flatMap(([name, server]) =>
-    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
-  )
+  const unsearched = unsearchedIn(host, partition)
   const refused = found.tools.length - allowed.length
   const left = found.matched - found.tools.length
   trace?.({
@@ -299,7 +295,6 @@ export async function searchTools(
   const isShort = isCompact && !BY_NAME.has(found.ranker)
   const textOf = ({ definition, json }: PoolTool) => (isShort && compactDefinition(definition)) || json
   const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'), textOf)
-  const pending = unsearched.filter(({ state }) => state === 'pending')
   return {
     query,
     tools: whole,
@@ -309,7 +304,7 @@ export async function searchTools(
     left: left + shortened.length,
     remark: [remark, text].filter(Boolean).join('\n'),
     unsearched,
-    missed: pending.map(({ name }) => name),
+    missed: unsearched.filter(({ state }) => state === 'pending').map(({ name }) => name),
     isRefused: false,
   }
 }
@@ -365,6 +360,14 @@ async function allow(tools: readonly PoolTool[], query: string, settings: Settin
     }),
   )
   return tools.filter((_, index) => verdicts[index])
+}
+
+/** Returns the servers without any tool in the pool; one whose last good list is there was searched. */
+function unsearchedIn({ servers }: Host, { pool }: ToolPartition): UnsearchedServer[] {
+  const searched = new Set(pool.tools.map(({ server }) => server))
+  return [...servers].flatMap(([name, server]) =>
+    searched.has(name) || server.state === 'connected' ? [] : [{ ...server, name }],
+  )
 }
 
 /** Says that nothing matched, and which names do not exist. */

@@ -242,21 +242,23 @@ export function toolResult(
   options: { readonly isError?: boolean } = {},
 ): ToolResult {
   const answer: Block = isBlock(output) && !Array.isArray(output) ? output : { content: output }
-  const isError = options.isError ?? isErrorAnswer(answer)
+  const { type, isError: mcpError, is_error } = answer
+  // An MCP server's answer has `isError`, a tool_result `is_error`.
+  const isError = options.isError ?? (mcpError === true || (type === 'tool_result' && is_error === true))
+  // Beside an error the API accepts only text.
+  const shown = (block: Block) =>
+    isError && block.type !== 'text'
+      ? said(`The error came with a block of type "${String(block.type)}", which cannot be shown beside it.`)
+      : [block]
   const content = messageBlocks({ content: contentOf(answer) })
-    .map(withoutReferences)
+    .map((block) => stripped(block, MAX_DEPTH) as Block | undefined)
     .filter((block) => block !== undefined)
     .flatMap(converted)
-    .flatMap((block) => (isError && block.type !== 'text' ? said(besideError(block)) : [block]))
+    .flatMap(shown)
   const base = (text: string) => (isError ? refuse(call, text) : textResult(call, text))
   return content.length === 0
     ? base('The tool returned nothing.')
     : { ...base(''), content: content as TextBlock[] }
-}
-
-/** An MCP server's answer has `isError`, a tool_result `is_error`. */
-function isErrorAnswer({ type, isError, is_error }: Block): boolean {
-  return isError === true || (type === 'tool_result' && is_error === true)
 }
 
 /** Returns the content of an answer; if it has none, its structured content, or else the answer itself as JSON. */
@@ -296,29 +298,18 @@ function image(block: Block, source: unknown): Block[] {
   return said(`An image of type ${String(type)} that cannot be shown here.`)
 }
 
-/** Replaces a block in an error result, where the API accepts only text. */
-function besideError({ type }: Block): string {
-  return `The error came with a block of type "${String(type)}", which cannot be shown beside it.`
-}
-
 function said(text: unknown): Block[] {
   return text === '' ? [] : [textBlock(String(text).toWellFormed())]
 }
 
 /** Block types that only the host and the API may write. */
-const HOST_TYPES: ReadonlySet<unknown> = new Set([
-  ...['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result'],
-])
+const HOST_TYPES = ['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result']
 const MAX_DEPTH = 64
 
 /** Removes references and breakpoints at any depth; returns undefined for a reference, or if nested too deeply. */
-function withoutReferences(block: Block): Block | undefined {
-  return stripped(block, MAX_DEPTH) as Block | undefined
-}
-
 function stripped(value: unknown, depth: number): unknown {
   if (!isBlock(value) || !isPlain(value)) return value
-  if (depth === 0 || HOST_TYPES.has(value.type)) return undefined
+  if (depth === 0 || HOST_TYPES.includes(value.type as string)) return undefined
   const inner = (one: unknown) => stripped(one, depth - 1)
   if (Array.isArray(value)) return value.map(inner).filter((item) => item !== undefined)
   const entries = Object.entries(value)

@@ -1,9 +1,10 @@
 // Interprets the forms of a query (S1–S4) over the searchable text of tools, and ranks words as Claude Code does (S6). Rankers
 // get only words, so the forms work with all of them.
 // Implements H5, S1, S2, S3, S4, S6, S7, S10, S12, S14, S15.
+
 import { oncePer } from './lib/objects.ts'
 import { closestNames, fullName, splitName } from './names.ts'
-import type { Pause } from './options.ts'
+import type { Settings } from './options.ts'
 import type { PoolTool, ToolPartition } from './types.ts'
 
 /** Returns a pattern for a whole word; in scripts without spaces, for any occurrence. */
@@ -101,6 +102,8 @@ export const classicRank: Rank = (tools, query, limit) => {
 /** A term with its pattern, compiled once per search. */
 type Term = { readonly text: string; readonly pattern: RegExp }
 
+const compile = (text: string): Term => ({ text, pattern: wordPattern(text) })
+
 /** Splits the query into words, also at the separators of names; ignores case, accents and width. */
 function termsOf(query: string): Term[] {
   const words = fold(query).split(/[\s_\-./,;:!?"'`()[\]{}、。，；：！？]+/u)
@@ -108,10 +111,7 @@ function termsOf(query: string): Term[] {
     ...word.split(UNSPACED),
     ...[...word.matchAll(UNSPACED)].flatMap(pairs),
   ])
-  return [...new Set(pieces.filter((piece) => piece !== ''))].map((text) => ({
-    text,
-    pattern: wordPattern(text),
-  }))
+  return [...new Set(pieces.filter((piece) => piece !== ''))].map(compile)
 }
 
 function pairs([run]: RegExpMatchArray): string[] {
@@ -135,11 +135,7 @@ function scoreOf(entry: PoolTool, terms: readonly Term[]): number {
 }
 
 /** What a search needs besides the query. */
-type Search = {
-  readonly rank: Rank
-  readonly notify: (message: string) => void
-  readonly pause?: Pause | undefined
-}
+type Search = Pick<Settings, 'rank' | 'notify'> & Partial<Pick<Settings, 'pause'>>
 
 /** The tools that a query found. */
 export type QueryResult = {
@@ -212,13 +208,14 @@ function select(names: readonly string[], partition: ToolPartition): QueryResult
     if (tool) tools.add(tool)
     else unknown.add(name)
   }
-  const near = (name: string, index: number) =>
-    index < MAX_SUGGESTIONS ? closestNames(name, partition.pool.byName) : []
   return {
     tools: [...tools],
     matched: tools.size,
     ranker: 'select',
-    unknown: [...unknown].map((name, index) => ({ name, near: near(name, index) })),
+    unknown: [...unknown].map((name, index) => ({
+      name,
+      near: index < MAX_SUGGESTIONS ? closestNames(name, partition.pool.byName) : [],
+    })),
   }
 }
 
@@ -330,10 +327,6 @@ function requires(terms: readonly string[]): (entry: PoolTool) => boolean {
     needs.every((spellings) => spellings.some((words) => words.every((word) => holds(entry, word))))
 }
 
-type Word = { readonly text: string; readonly pattern: RegExp }
-
-const compile = (text: string): Word => ({ text, pattern: wordPattern(text) })
-
 /** Splits at separators only, not at capitals, so that `+GitHub` also means the word github. */
 function separated(term: string): string[] {
   return fold(term)
@@ -341,7 +334,7 @@ function separated(term: string): string[] {
     .filter((word) => word !== '')
 }
 
-function holds(entry: PoolTool, { text, pattern }: Word): boolean {
+function holds(entry: PoolTool, { text, pattern }: Term): boolean {
   const { parts, hint, description } = searchText(entry)
   // Few texts contain a term at all, and only these need the pattern, which takes much longer.
   const has = (whole: string) => whole.includes(text) && pattern.test(whole)

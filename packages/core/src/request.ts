@@ -102,16 +102,13 @@ const DEFERRAL = ['defer_loading', 'default_config', 'configs']
 
 /** Removes the deferral from a tool, or from a toolset and its members. */
 function undeferred(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  const { defer_loading: _, default_config, configs, ...rest } = value as Record<string, unknown>
+  if (!isFields(value)) return value
+  const { defer_loading: _, default_config, configs, ...rest } = value
+  const members = isFields(configs) && Object.entries(configs).map(([name, one]) => [name, undeferred(one)])
   return {
     ...rest,
     ...(default_config === undefined ? {} : { default_config: undeferred(default_config) }),
-    ...(typeof configs !== 'object' || configs === null
-      ? {}
-      : {
-          configs: Object.fromEntries(Object.entries(configs).map(([name, one]) => [name, undeferred(one)])),
-        }),
+    ...(members ? { configs: Object.fromEntries(members) } : {}),
   }
 }
 
