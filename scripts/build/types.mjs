@@ -1,79 +1,102 @@
-// Keeps the declarations that users can reach: those of public doors, and what these take from the internal doors of our
-// other packages. Nothing else of an internal door is declared, so nobody comes to depend on it.
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// Keeps of the compiler's declarations what users can reach from public doors, name by name, also through the internal doors of
+// our other packages. The rest is not declared: it would be a tenth more to install, and somebody would come to depend on it.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const RELATIVE = /((?:from|import)\s*\(?\s*['"])(\.[^'"]+)\.tsx?(?=['"])/g
-const NAMED = /(?:import|export) (?:type )?\{([^}]*)\} from ['"](@toolshelf\/[^'"]+)['"]/g
-const INLINE = /import\(['"](@toolshelf\/[^'"]+)['"]\)\.(\w+)/g
-const EXPORTS = /^export (?:type )?\{([^}]*)\} from ['"]([^'"]+)['"];?\n/gm
+/** Where a statement begins, with the comment in front of it; what stands between two belongs to the first. */
+const START = /^(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?(?:export|import|declare|type|interface)\b/gm
+const LIST = /^(import|export)( type)? \{([^}]*)\}(?: from ['"]([^'"]+)['"])?;?\s*$/
+const DECLARED = /^(?:export )?(?:declare )?(?:abstract )?(?:type|interface|function|const|class|enum) (\w+)/
+const INLINE = /import\(['"]([^'"]+)['"]\)\.(\w+)/g
+const COMMENT = /\/\*[\s\S]*?\*\//g
 
 /** `packages` names each folder of declarations with its doors: `{ types, doors: { '@toolshelf/core/internal': 'internal' } }`. */
 export function keepReachableTypes(packages) {
-  const files = new Map(
+  const doors = new Map(
     packages.flatMap(({ types, doors }) =>
       Object.entries(doors).map(([door, name]) => [door, join(types, `${name}.d.ts`)]),
     ),
   )
-  const isInternal = (door) => door.includes('/internal')
-  /** The names that are wanted of each internal door, and the files that are kept. */
-  const wanted = new Map([...files.keys()].filter(isInternal).map((door) => [door, new Set()]))
-  const kept = new Set()
-  for (const [door, file] of files) if (!isInternal(door)) keep(file)
-  for (const [door, names] of wanted) if (!kept.has(files.get(door))) writeDoor(files.get(door), names)
-  for (const { types } of packages) removeOthers(types)
-
-  function keep(file) {
-    if (kept.has(file)) return
-    kept.add(file)
-    const text = readFileSync(file, 'utf8')
-    for (const [, , path] of text.matchAll(RELATIVE)) keep(join(dirname(file), `${path}.d.ts`))
-    for (const [, list, door] of text.matchAll(NAMED)) for (const name of namesIn(list)) want(door, name)
-    for (const [, door, name] of text.matchAll(INLINE)) want(door, name)
-    // The .js file, as users' own code names it: older compilers and other tools read nothing else.
-    writeFileSync(file, text.replace(RELATIVE, '$1$2.js'))
+  const modules = new Map()
+  for (const [door, path] of doors) {
+    const { exported } = moduleAt(path)
+    if (!door.includes('/internal')) for (const name of exported.keys()) want(path, name)
+  }
+  for (const { types } of packages) rmSync(types, { recursive: true, force: true })
+  for (const [path, module] of modules) {
+    const text = textOf(module)
+    if (text === '' && ![...doors.values()].includes(path)) continue
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text || 'export {};\n')
   }
 
-  function want(door, name) {
-    const names = wanted.get(door)
-    if (names === undefined || names.has(name)) return
-    names.add(name)
-    const source = sourcesOf(files.get(door)).get(name)
-    if (source !== undefined) keep(source)
+  function moduleAt(path) {
+    if (!modules.has(path)) modules.set(path, readModule(readFileSync(path, 'utf8')))
+    return modules.get(path)
   }
 
-  function writeDoor(file, names) {
-    const sources = [...sourcesOf(file)].filter(([name]) => names.has(name))
-    const lines = sources.map(([name, source]) => {
-      const path = `./${source.slice(dirname(file).length + 1).replace(/\.d\.ts$/, '.js')}`
-      return `export { ${name} } from '${path}';\n`
-    })
-    writeFileSync(file, lines.join('') || 'export {};\n')
-    kept.add(file)
-  }
-
-  function removeOthers(folder) {
-    if (!existsSync(folder)) return
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory()) removeOthers(path)
-      else if (!kept.has(path)) rmSync(path)
+  function want(path, name) {
+    const module = moduleAt(path)
+    const { from, original, parts } = module.exported.get(name) ?? module.local.get(name) ?? { parts: [] }
+    if (module.wanted.has(name)) return
+    module.wanted.add(name)
+    if (from !== undefined) return wantFrom(path, from, original)
+    for (const text of parts) {
+      const code = text.replace(COMMENT, '')
+      for (const [, spec, name] of code.matchAll(INLINE)) wantFrom(path, spec, name)
+      for (const [word] of code.matchAll(/\w+/g)) if (module.local.has(word)) want(path, word)
     }
-    if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
+  }
+
+  function wantFrom(path, spec, name) {
+    const target = spec.startsWith('.')
+      ? join(dirname(path), spec.replace(/\.tsx?$/, '.d.ts'))
+      : doors.get(spec)
+    if (target !== undefined) want(target, name)
   }
 }
 
-/** The files that a door takes its names from. */
-function sourcesOf(door) {
-  const statements = readFileSync(door, 'utf8').matchAll(EXPORTS)
-  return new Map(
-    [...statements].flatMap(([, list, path]) =>
-      namesIn(list).map((name) => [name, join(dirname(door), path.replace(/\.tsx?$/, '.d.ts'))]),
-    ),
-  )
+/** A module's statements, and where the names come from that it exports, and those that it has itself. */
+function readModule(text) {
+  const starts = [...text.matchAll(START)].map(({ index }) => index)
+  const statements = starts.map((start, index) => text.slice(start, starts[index + 1]))
+  const [exported, local, listed] = [new Map(), new Map(), new Set()]
+  for (const statement of statements) {
+    const code = statement.replace(COMMENT, '').trimStart()
+    const [, verb, , list = '', from] = LIST.exec(code) ?? []
+    for (const { name, original } of namesIn(list))
+      if (from === undefined) listed.add(name)
+      else (verb === 'export' ? exported : local).set(name, { from, original })
+    const [, name] = DECLARED.exec(code) ?? []
+    if (name === undefined) continue
+    const declaration = local.get(name) ?? { parts: [] }
+    declaration.parts.push(statement)
+    local.set(name, declaration)
+    if (code.startsWith('export')) exported.set(name, declaration)
+  }
+  for (const name of listed) exported.set(name, local.get(name))
+  return { statements, exported, local, wanted: new Set() }
+}
+
+/** What is wanted of a module, in its order. Paths name the .js file, as users' own code does: older compilers read nothing else. */
+function textOf({ statements, wanted }) {
+  const kept = statements.map((statement) => {
+    const code = statement.replace(COMMENT, '').trimStart()
+    const [, verb, type = '', list, from] = LIST.exec(code) ?? []
+    if (verb === undefined) return wanted.has(DECLARED.exec(code)?.[1]) ? statement : ''
+    const items = namesIn(list).flatMap(({ item, name }) => (wanted.has(name) ? [item] : []))
+    const source = from === undefined ? '' : ` from '${from}'`
+    return items.length === 0 ? '' : `${verb}${type} { ${items.join(', ')} }${source};\n`
+  })
+  return kept.join('').replace(/((?:from |import\()['"]\.[^'"]+)\.tsx?(?=['"])/g, '$1.js')
 }
 
 function namesIn(list) {
-  const items = list.split(',').map((item) => item.trim().replace(/^type /, ''))
-  return items.filter((item) => item !== '').map((item) => item.split(' as ')[0])
+  const items = list.split(',').map((item) => item.trim())
+  return items
+    .filter((item) => item !== '')
+    .map((item) => {
+      const [original, name = original] = item.replace(/^type /, '').split(' as ')
+      return { item, original, name }
+    })
 }
