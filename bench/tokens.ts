@@ -3,8 +3,7 @@
 // A search is an extra request, with everything that it contains.
 
 import { createShelf, estimateTokens, type Shelf } from '../packages/core/src/index.ts'
-import { countTokens, renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
+import { countTokens, extendsPrefix, renderRequest } from '../packages/core/src/reading.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'
 

@@ -1,8 +1,7 @@
 // How the model learns the names of deferred tools (A): what is announced, where, when, and what is recorded.
 import { describe, expect, it } from 'vitest'
 import type { Prepared, ShelfOptions, Trace } from '../packages/core/src/index.ts'
-import { renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
+import { extendsPrefix, renderRequest } from '../packages/core/src/reading.ts'
 import {
   BOUND_MODEL,
   builtIn,

@@ -1,8 +1,8 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
 import { explainBreak } from '../packages/core/src/index.ts'
-import { renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix, signThinking } from '../packages/messages/src/oracle/thinking.ts'
+import { extendsPrefix, renderRequest } from '../packages/core/src/reading.ts'
+import { signThinking } from '../packages/messages/src/oracle/thinking.ts'
 import { validateRequest } from '../packages/messages/src/oracle/validate.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from '../packages/testkit/src/talk.ts'
 

@@ -38,9 +38,10 @@ const imports = [...code].flatMap(([from, text]) =>
   [...text.matchAll(statement)].flatMap(([, type, fixed, deferred]) => {
     const spec = fixed ?? deferred ?? ''
     const isType = type !== undefined
-    if (spec.startsWith('#')) return chosen(from, spec).map((target) => ({ from, spec, isType, target }))
+    if (spec.startsWith('#'))
+      return chosen(from, spec).map((target) => ({ from, spec, isType, isLazy: fixed === undefined, target }))
     const target = spec.startsWith('.') ? posix.join(posix.dirname(from), spec) : undefined
-    return [{ from, spec, isType, target }]
+    return [{ from, spec, isType, isLazy: fixed === undefined, target }]
   }),
 )
 /** The files that an import of the package itself leads to, by its conditions. */
@@ -102,6 +103,27 @@ test('the core runs without Node, except for its doors that say so', () => {
   expect([...new Set(foreign.map(({ spec }) => spec))].sort()).toEqual([
     ...['re2js', 'typebox/format', 'typebox/schema', 'typebox/system'],
   ])
+})
+
+test('no class of another package is compared: a user may have two copies of it, so errors carry a code', () => {
+  const compared = [...code].flatMap(([path, text]) => {
+    const ours = [...text.matchAll(/^import \{([^}]*)\} from '@toolshelf\//gm)].flatMap(([, names = '']) =>
+      names.split(',').map((name) => name.trim()),
+    )
+    return [...text.matchAll(/instanceof (\w+)/g)].flatMap(([test, name = '']) =>
+      ours.includes(name) ? `packages/${path}: ${test}` : [],
+    )
+  })
+  expect(compared).toEqual([])
+})
+
+test('what judges requests as the API does is loaded on demand', () => {
+  const isOracle = (path: string) => /^messages\/src\/oracle(\/|\.ts$)/.test(path)
+  const early = imports.filter(
+    ({ from, target, spec, isLazy, isType }) =>
+      !isLazy && !isType && !isOracle(from) && (spec.endsWith('/oracle') || (target && isOracle(target))),
+  )
+  expect(early.map(say)).toEqual([])
 })
 
 test('no cycles among run-time imports', () => {

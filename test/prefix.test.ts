@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { explainBreak, type Prepared, type ShelfOptions } from '../packages/core/src/index.ts'
 import { prefixHash } from '../packages/core/src/prefix.ts'
-import { renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
+import { extendsPrefix, renderRequest } from '../packages/core/src/reading.ts'
 import {
   BOUND_MODEL,
   builtIn,

@@ -1,8 +1,7 @@
 // Q. Building the request (Q5, the wires, has a file of its own).
 import { describe, expect, it } from 'vitest'
 import type { ShelfOptions, Tool } from '../packages/core/src/index.ts'
-import { renderRequest } from '../packages/core/src/reading.ts'
-import { extendsPrefix } from '../packages/messages/src/oracle/thinking.ts'
+import { extendsPrefix, renderRequest } from '../packages/core/src/reading.ts'
 import {
   builtIn,
   exampleTools,

@@ -1,7 +1,6 @@
 // What the model sees, and what a prompt cache keeps of it: wire.md section 7, statements 12 to 16.
 import { describe, expect, it } from 'vitest'
-import { countTokens, renderRequest, visibleTools } from '../../packages/core/src/reading.ts'
-import { extendsPrefix } from '../../packages/messages/src/oracle/thinking.ts'
+import { countTokens, extendsPrefix, renderRequest, visibleTools } from '../../packages/core/src/reading.ts'
 import {
   assistant,
   deferred,

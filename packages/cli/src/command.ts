@@ -2,8 +2,8 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { parseArgs } from 'node:util'
-import { closestNames, cut, editDistance, splitName } from '@toolshelf/core/internal'
-import { OptionError } from '@toolshelf/core/internal/node'
+import { closestNames, cut, editDistance, hasCode, splitName } from '@toolshelf/core/internal'
+import type { OptionError } from '@toolshelf/core/internal/node'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
 export type Terminal = {
@@ -99,10 +99,8 @@ export class CommandError extends Error {}
 
 /** Converts a library error; for an error about an option, the remedy names the flag instead. */
 export function withFlags(error: unknown, remedies: { readonly [option: string]: string }): CommandError {
-  const remedy = error instanceof OptionError ? remedies[error.option] : undefined
-  return new CommandError(
-    remedy === undefined ? (error as Error).message : `${(error as OptionError).problem}; ${remedy}`,
-  )
+  const remedy = hasCode<OptionError>(error, 'OPTION') && remedies[error.option]
+  return new CommandError(remedy ? `${error.problem}; ${remedy}` : (error as Error).message)
 }
 
 /** Finds the action that the first word of a command names; `list` without words. */

@@ -1,5 +1,7 @@
 // `toolshelf mcp`: runs the MCP gateway, on stdio for the client that started it, or over HTTP for many clients.
+
 import type { StateStore } from '@toolshelf/core/internal'
+import { hasCode } from '@toolshelf/core/internal'
 import { type LoadedConfig, readConfig, type ServerConfig, userConfigFiles } from '@toolshelf/mcp'
 import {
   answerInitialize,
@@ -279,9 +281,9 @@ async function serveOnStdio(
   streams: ClientStreams,
   answered: InitializeRequest | undefined,
 ): Promise<void> {
-  const { ClientMessageTooLong, serveMcpGatewayOnStdio } = await import('@toolshelf/mcp/internal/stdio')
+  const { serveMcpGatewayOnStdio } = await import('@toolshelf/mcp/internal/stdio')
   await serveMcpGatewayOnStdio(await gateway(), { ...streams, answered }).catch((error: unknown) => {
-    throw error instanceof ClientMessageTooLong ? new CommandError(error.message) : error
+    throw hasCode(error, 'MESSAGE_TOO_LONG') ? new CommandError(error.message) : error
   })
 }
 

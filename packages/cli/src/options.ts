@@ -7,12 +7,12 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   type Authenticator,
   errorMessage,
+  hasCode,
   type Profile,
   quote,
   type StateStore,
   type UsageMeter,
 } from '@toolshelf/core/internal'
-import { OptionError } from '@toolshelf/core/internal/node'
 import { ownConfigFile, thisMachine } from '@toolshelf/mcp/internal'
 import { LOOPBACK, type TlsFiles } from '@toolshelf/server/internal'
 import type { TokenAccess } from '@toolshelf/server/internal/oauth'
@@ -454,7 +454,7 @@ function readSettings<Settings>(read: () => Settings): Settings {
   try {
     return read()
   } catch (error) {
-    throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
+    throw hasCode(error, 'OPTION') ? new CommandError(`${error.message}.`) : error
   }
 }
 

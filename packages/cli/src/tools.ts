@@ -4,7 +4,7 @@
 import { type Rank, type RankerName, rankers, type Tool } from '@toolshelf/core'
 import type { EvaluationQuery } from '@toolshelf/core/internal'
 import { isFields, parseJson } from '@toolshelf/core/internal'
-import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
+import { readNamedText } from '@toolshelf/core/internal/node'
 import { createPureShelf } from '@toolshelf/core/pure'
 import {
   createMcpHost,
@@ -96,10 +96,8 @@ const MAX_BYTES = 256_000_000
 
 async function readText(path: string): Promise<string> {
   return readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
-    if (error instanceof UnreadableFile) throw new CommandError(`${path} ${error.message}.`)
-    throw new CommandError(
-      `cannot read ${path} (${error.code ?? error.message}). Pass a file with one JSON object per line.`,
-    )
+    if (error.code === undefined) throw new CommandError(`${path} ${error.message}.`)
+    throw new CommandError(`cannot read ${path} (${error.code}). Pass a file with one JSON object per line.`)
   })
 }
 

@@ -1,6 +1,13 @@
 // `toolshelf users`: the users of a gateway with their profiles and keys, and what they have for their personal servers.
-import { errorMessage, fieldsOf, quote, type StateStore, slugOf, toJson } from '@toolshelf/core/internal'
-import { OptionError } from '@toolshelf/core/internal/node'
+import {
+  errorMessage,
+  fieldsOf,
+  hasCode,
+  quote,
+  type StateStore,
+  slugOf,
+  toJson,
+} from '@toolshelf/core/internal'
 import type { CredentialStore } from '@toolshelf/mcp/internal/personal'
 import type { UserDirectory } from '@toolshelf/server/internal/users'
 import {
@@ -295,7 +302,7 @@ async function checkOAuth(section: unknown): Promise<void> {
   try {
     readOAuthSettings(section, fallback)
   } catch (error) {
-    throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
+    throw hasCode(error, 'OPTION') ? new CommandError(`${error.message}.`) : error
   }
 }
 

@@ -5,6 +5,7 @@
  * that names its flags.
  */
 export class OptionError extends Error {
+  readonly code = 'OPTION'
   readonly option: string
   readonly problem: string
 

@@ -177,13 +177,7 @@ export function seconds(milliseconds: number): string {
   return `${Number((milliseconds / 1000).toFixed(1))} s`
 }
 
-/** The work did not finish in time. */
-export class TimeoutError extends Error {}
-
-/**
- * Returns the result of the work; rejects if it takes longer, with a `TimeoutError` or with the error that `complaint`
- * makes. Does not stop the work.
- */
+/** Returns the result of the work; rejects if it takes longer, with what `complaint` says or makes. Does not stop the work. */
 export async function withTimeout<Value>(
   work: Promise<Value>,
   milliseconds: number,
@@ -191,7 +185,7 @@ export async function withTimeout<Value>(
 ): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const over = new Promise<never>((_, reject) => {
-    const late = () => (typeof complaint === 'string' ? new TimeoutError(complaint) : complaint())
+    const late = () => (typeof complaint === 'string' ? new Error(complaint) : complaint())
     timer = setTimeout(() => reject(late()), milliseconds)
   })
   try {

@@ -60,6 +60,7 @@ export type StateStore = {
 
 /** The store cannot be reached or refuses to answer. `message` says which store and what to do. */
 export class StoreError extends Error {
+  readonly code = 'STORE'
   override readonly name = 'StoreError'
 }
 

@@ -1,3 +1,3 @@
 // What our other packages use of @toolshelf/mcp.
 
-export { ClientMessageTooLong, serveMcpGatewayOnStdio } from './gateway/stdio.ts'
+export { serveMcpGatewayOnStdio } from './gateway/stdio.ts'

@@ -5,6 +5,7 @@ import type { HttpAnswer } from './types.ts'
 
 /** Thrown to end a request with an error response. */
 export class RefusedRequest extends Error {
+  readonly code = 'REFUSED'
   readonly answer: HttpAnswer
   constructor(answer: HttpAnswer) {
     super(`answered with status ${answer.status}`)

@@ -1,5 +1,5 @@
 // `@toolshelf/messages/oracle`: a pure model of the API's behaviour, to test requests against.
 
-export { countTokens, renderRequest, visibleTools } from '@toolshelf/core/internal'
-export { extendsPrefix, signThinking } from './oracle/thinking.ts'
+export { countTokens, extendsPrefix, renderRequest, visibleTools } from '@toolshelf/core/internal'
+export { signThinking } from './oracle/thinking.ts'
 export { type ValidateOptions, validateRequest } from './oracle/validate.ts'

@@ -92,6 +92,7 @@ type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
 
 /** Thrown when the upstream refuses a later sampling of a reply; holds its response. */
 export class RefusedMidway extends Error {
+  readonly code = 'REFUSED'
   readonly answer: HttpAnswer
   constructor(answer: HttpAnswer) {
     super(`the upstream refused to continue the reply (status ${answer.status})`)

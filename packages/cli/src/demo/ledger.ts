@@ -6,6 +6,7 @@ import {
   addFigures,
   allDefinitionTokens,
   type BilledTokens,
+  extendsPrefix,
   type Figures,
   noFigures,
   type PriceTable,
@@ -14,7 +15,6 @@ import {
   renderRequest,
   SEARCH_TOOL,
 } from '@toolshelf/core/internal'
-import { extendsPrefix } from '@toolshelf/messages/oracle'
 
 export type LedgerTurn = Figures & {
   readonly prompt: string

@@ -60,6 +60,14 @@ export function errorMessage(error: unknown): string {
   }
 }
 
+/** Whether an error of ours carries this code. A class says nothing of it: a user's tree may hold two copies of a package. */
+export function hasCode<Coded extends Error & { readonly code: string }>(
+  error: unknown,
+  code: Coded['code'],
+): error is Coded {
+  return error instanceof Error && (error as Coded).code === code
+}
+
 function json(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value)

@@ -27,21 +27,16 @@ export async function readBoundedFile(path: string, maxBytes: number): Promise<B
   }
 }
 
-/** Thrown for something that is not a readable file; callers put the file's name in front of the message. */
-export class UnreadableFile extends Error {}
-
 /**
- * Reads a text file that the user names: a regular file, or a pipe of the shell, as in `<(command)`. Rejects with an
- * UnreadableFile for named pipes, devices, and more than `maxBytes` bytes.
+ * Reads a text file that the user names: a regular file, or a pipe of the shell, as in `<(command)`. Rejects for named pipes,
+ * devices, and more than `maxBytes` bytes, with an error that has no `code`: callers put the file's name in front of the message.
  */
 export async function readNamedText(path: string, maxBytes: number): Promise<string> {
   const found = await stat(path)
   // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) always has a writer.
-  if (found.isFIFO() && !/^\/(dev|proc)\//.test(path))
-    throw new UnreadableFile('is a named pipe; use a regular file')
-  if (found.isCharacterDevice() || found.isBlockDevice())
-    throw new UnreadableFile('is a device; use a regular file')
-  const tooLarge = new UnreadableFile(`has more than ${maxBytes / 1_000_000} MB; use a smaller file`)
+  if (found.isFIFO() && !/^\/(dev|proc)\//.test(path)) throw new Error('is a named pipe; use a regular file')
+  if (found.isCharacterDevice() || found.isBlockDevice()) throw new Error('is a device; use a regular file')
+  const tooLarge = new Error(`has more than ${maxBytes / 1_000_000} MB; use a smaller file`)
   if (found.size > maxBytes) throw tooLarge
   const chunks: Buffer[] = []
   let size = 0

@@ -35,6 +35,7 @@ export type StartedWork = {
 
 /** A user has reached a limit, or it cannot be checked; the message is for whoever asked for the work. */
 export class LimitError extends Error {
+  readonly code = 'LIMIT'
   override readonly name = 'LimitError'
   readonly refusal: AccessRefusal
   /** Reports a request that was refused for it. */

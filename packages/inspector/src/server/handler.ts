@@ -3,8 +3,8 @@
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { errorMessage, isFields } from '@toolshelf/core/internal'
-import { LimitError } from '@toolshelf/core/internal/node'
+import { errorMessage, hasCode, isFields } from '@toolshelf/core/internal'
+import type { LimitError } from '@toolshelf/core/internal/node'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
 import { pageHtml, respond, respondJson } from './page.ts'
 import { createFindReader, refused } from './readers.ts'
@@ -90,7 +90,7 @@ function isSameOrigin(request: Request, host: string): boolean {
 }
 
 function failed(error: unknown, trace: InspectorOptions['trace']): Response {
-  if (error instanceof LimitError) {
+  if (hasCode<LimitError>(error, 'LIMIT')) {
     trace?.(error.event)
     return failed(refused(error.refusal), trace)
   }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Environment, type Fields, fieldsOf, isFields, quote, slugOf } from '@toolshelf/core/internal'
-import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
+import { readNamedText } from '@toolshelf/core/internal/node'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import type { ConfigProblem, FolderSource, ServerConfig } from '../types.ts'
 import { type EntryProblem, findServers, isOwnFile, type ServerEntry } from './formats.ts'
@@ -194,8 +194,8 @@ function documentIn(text: string, file: string): Document {
 }
 
 function unreadable(error: unknown): string {
-  if (error instanceof UnreadableFile) return `it ${error.message}.`
-  const code = (error as NodeJS.ErrnoException).code ?? String(error)
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === undefined) return `it ${message}.`
   return code === 'ENOENT' ? 'no such file.' : `it cannot be read (${code}).`
 }
 

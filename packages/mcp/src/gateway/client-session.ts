@@ -6,12 +6,13 @@ import {
   dropOldest,
   type Fields,
   fieldsOf,
+  hasCode,
   isShallow,
   SEARCH_TOOL,
   type UnsearchedServer,
   type User,
 } from '@toolshelf/core/internal'
-import { type ClientWork, LimitError, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
+import { type ClientWork, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
 import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/greeting.ts'
 import type { ShelvedTool } from '../host/publisher.ts'
 import {
@@ -187,7 +188,7 @@ class GatewayClientSession implements ClientSession {
     try {
       return await run()
     } catch (error) {
-      if (!(error instanceof LimitError)) throw error
+      if (!hasCode(error, 'LIMIT')) throw error
       const trace = this.#options.traceOf(options, this)
       return reportRefused(trace, { name, reason: 'limit' }, failWith(error.message))
     }

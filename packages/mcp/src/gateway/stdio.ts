@@ -11,7 +11,9 @@ const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Thrown by `serveMcpGatewayOnStdio` after the end of a connection on which the client sent too long a message. */
-export class ClientMessageTooLong extends Error {}
+export class ClientMessageTooLong extends Error {
+  readonly code = 'MESSAGE_TOO_LONG'
+}
 
 /** Options of `serveMcpGatewayOnStdio`. */
 type McpStdioOptions = {

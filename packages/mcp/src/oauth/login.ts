@@ -15,7 +15,7 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { oneLine, type StateStore } from '@toolshelf/core/internal'
+import { hasCode, oneLine, type StateStore } from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import { createRedactor } from '../redact.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/session.ts'
@@ -65,7 +65,7 @@ export async function login(options: LoginOptions): Promise<LoginResult> {
       return { tools: asked.tools, isLoggedIn: false }
     await authorize(options, new URL(transport.url), asked, options.file ?? openCredentials(credentials))
   } catch (error) {
-    throw error instanceof OptionError ? error : (rejectedRegistration(error) ?? new Error(explain(error)))
+    throw hasCode(error, 'OPTION') ? error : (rejectedRegistration(error) ?? new Error(explain(error)))
   }
   try {
     const { file } = options

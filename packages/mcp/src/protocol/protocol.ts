@@ -4,7 +4,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
 import type { Fields } from '@toolshelf/core/internal'
-import { TimeoutError } from '@toolshelf/core/internal/node'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
 /** Says how to give a server's requests a token, for messages; `scope` names the permissions that are missing. */
@@ -29,6 +28,9 @@ export type ConnectionFailure = {
 export function ourFailure(reason: string): ConnectionFailure {
   return { reason, category: reason }
 }
+
+/** The server did not answer while it was connected to. */
+export class LateServer extends Error {}
 
 /** Returns why a connection failed. */
 export function connectionFailure(
@@ -64,7 +66,7 @@ export function connectionFailure(
     return ourFailure(isForUser && message ? message : `needs a login: ${loginHint(name)}`)
   if (ending !== undefined)
     return failed(`failed to start: it ${ending}`, `${PROCESS_ENDED_PREFIX}${ending} before it was ready`)
-  if (error instanceof TimeoutError) return failed('timed out', message ?? '')
+  if (error instanceof LateServer) return failed('timed out', message ?? '')
   if (transport.kind !== 'stdio' && status !== undefined)
     return failed(
       `HTTP ${status}`,

@@ -15,11 +15,12 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { dropOldest, type Fields, fieldsOf, isFields, toJson } from '@toolshelf/core/internal'
-import { createYieldBySize, seconds, TimeoutError, withTimeout } from '@toolshelf/core/internal/node'
+import { createYieldBySize, seconds, withTimeout } from '@toolshelf/core/internal/node'
 import {
   type ClientCall,
   connectionFailure,
   currentCall,
+  LateServer,
   type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
@@ -193,11 +194,12 @@ async function connect(
   options.signal.addEventListener('abort', stop, { once: true })
   try {
     options.signal.throwIfAborted()
-    await withTimeout(opening, left, `it did not answer within ${seconds(config.connectTimeoutMs)}`)
+    const late = `it did not answer within ${seconds(config.connectTimeoutMs)}`
+    await withTimeout(opening, left, () => new LateServer(late))
   } catch (error) {
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
-    const ending = error instanceof TimeoutError ? undefined : child?.ending()
+    const ending = error instanceof LateServer ? undefined : child?.ending()
     const details = { stderr: child?.tail() ?? '', ending, cause: error }
     throw new SessionError(connectionFailure(error, ending, config, options.loginHint), details)
   }

@@ -8,13 +8,13 @@ import {
   changeIn,
   type Fields,
   fieldsOf,
+  hasCode,
   isDeferred,
   listOf,
   nameOf,
   textOf,
   walkRequest,
 } from '@toolshelf/core/internal'
-import { LimitError } from '@toolshelf/core/internal/node'
 import { createRecent } from '../recent.ts'
 import {
   type ReplySearchOptions,
@@ -53,7 +53,7 @@ export async function startHosted(
     try {
       await work.use('searches')
     } catch (error) {
-      if (error instanceof LimitError) return searchError('too_many_requests', error.message)
+      if (hasCode(error, 'LIMIT')) return searchError('too_many_requests', error.message)
       throw error
     }
     const found = await search(name, input)

@@ -9,7 +9,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
  * Thrown if the structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole
  * text.
  */
-export class ScanError extends Error {}
+export class ScanError extends SyntaxError {}
 
 /** Thrown if values are nested more than MAX_JSON_DEPTH levels deep. */
 export class DepthError extends ScanError {}

@@ -1,6 +1,6 @@
-// Checks what depends on everything before it: thinking, its form and place, that of models which bind it to what came before (wire 44),
-// and whether one rendering begins with another, so that a prompt cache would hit.
-// Implements wire 14, 44.
+// Checks thinking: its form and place, the parameters that go with it, and, for models that bind it to everything before it, that this
+// is unchanged (wire 44).
+// Implements wire 44.
 
 import {
   type Fields,
@@ -8,7 +8,6 @@ import {
   hash,
   listOf,
   type Placed,
-  type PromptSegment,
   pathOf,
   textOf,
   toJson,
@@ -152,28 +151,4 @@ function chain(request: unknown): { before: Link[]; end: string } {
     prefix = hash(toJson([prefix, step.role, withoutCacheControl(step.block), loaded]))
   }
   return { before, end: prefix }
-}
-
-/** The result of a comparison: if the prefix broke, the index, the segment before and the segment now. */
-type PrefixCheck =
-  | { extends: true }
-  | { extends: false; at: number; expected: PromptSegment; found: PromptSegment | undefined }
-
-/**
- * Compares two renderings; a prompt cache holds where the second begins with the whole first.
- *
- * @example
- * expect(extendsPrefix(renderRequest(previous), renderRequest(next))).toEqual({ extends: true })
- */
-export function extendsPrefix(
-  previous: readonly PromptSegment[],
-  next: readonly PromptSegment[],
-): PrefixCheck {
-  for (const [at, expected] of previous.entries()) {
-    const found = next[at]
-    if (found?.kind !== expected.kind || found.text !== expected.text) {
-      return { extends: false, at, expected, found }
-    }
-  }
-  return { extends: true }
 }

@@ -1,13 +1,6 @@
 // Builds a shelf from a client's tools, once per tool list, and shares it among all requests with that list.
 import { createHash } from 'node:crypto'
-import {
-  codingAgentPolicy,
-  defaultCapabilities,
-  type Rank,
-  type Shelf,
-  ShelfError,
-  type Tool,
-} from '@toolshelf/core'
+import { codingAgentPolicy, defaultCapabilities, type Rank, type Shelf, type Tool } from '@toolshelf/core'
 import {
   capabilityOf,
   type Fields,
@@ -102,7 +95,7 @@ async function openShelf(
     }
   } catch (error) {
     // The upstream decides whether to accept tools that cannot be shelved.
-    if (error instanceof ShelfError) return cannot(error.message)
+    if (error instanceof Error && error.name === 'ShelfError') return cannot(error.message)
     throw error
   }
 }

@@ -2,6 +2,7 @@
 import type { SearchOutcome } from '@toolshelf/core'
 import {
   blocksOf,
+  hasCode,
   nameOf,
   oneLine,
   READ_TOOL,
@@ -9,7 +10,7 @@ import {
   searchNote,
   textOf,
 } from '@toolshelf/core/internal'
-import { type ClientWork, LimitError, pauseIn } from '@toolshelf/core/internal/node'
+import { type ClientWork, pauseIn } from '@toolshelf/core/internal/node'
 import {
   type ReplySearchOptions,
   type SearchCall,
@@ -125,7 +126,7 @@ async function runCall(call: SearchCall, shelved: Shelved, work: ClientWork): Pr
     await work.use('searches')
     return await shelved.search(call.input)
   } catch (error) {
-    if (error instanceof LimitError) return { call, texts: [error.message] }
+    if (hasCode(error, 'LIMIT')) return { call, texts: [error.message] }
     throw error
   }
 }

@@ -28,7 +28,9 @@ export type Flow = {
 }
 
 /** Thrown if the upstream could not be reached, or its response could not be read. */
-export class UpstreamError extends Error {}
+export class UpstreamError extends Error {
+  readonly code = 'UPSTREAM'
+}
 
 /** Sends a request and resolves with the response once its headers have arrived. */
 export function openRequest(url: URL, request: Outgoing): Promise<IncomingMessage> {

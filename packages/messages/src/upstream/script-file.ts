@@ -1,6 +1,6 @@
 // Reads and validates a script for the offline model, so that playing it cannot fail. docs/script.md describes the format.
 import { closestNames, type Fields, isFields, quote, toJson } from '@toolshelf/core/internal'
-import { readNamedText, UnreadableFile } from '@toolshelf/core/internal/node'
+import { readNamedText } from '@toolshelf/core/internal/node'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 export type ModelScript = {
@@ -64,7 +64,7 @@ export class ScriptError extends Error {}
  */
 export async function loadScript(path: string): Promise<ModelScript> {
   const text = await readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
-    if (error instanceof UnreadableFile) throw new ScriptError(`the script ${path} ${error.message}.`)
+    if (error.code === undefined) throw new ScriptError(`the script ${path} ${error.message}.`)
     throw new ScriptError(`cannot read the script ${path} (${error.code}); check its path.`)
   })
   try {

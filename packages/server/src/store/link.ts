@@ -1,6 +1,6 @@
 // Keeps one connection to a server open: connects at the first use, checks it regularly, and reconnects with back-off
 // after a loss. Calls never queue up behind a lost connection: they fail until it is back, in time, with a StoreError.
-import { StoreError } from '@toolshelf/core/internal'
+import { hasCode, StoreError } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
 
 type LinkOptions<Connection> = StoreCallOptions & {
@@ -187,7 +187,7 @@ function createCalls({ label, timeoutMs }: StoreCallOptions) {
 
 /** Wraps what a client library threw, and says what to check. */
 function storeErrorOf(label: string, error: unknown): StoreError {
-  if (error instanceof StoreError) return error
+  if (hasCode<StoreError>(error, 'STORE')) return error
   return new StoreError(`${label} failed: ${reasonOf(error)}`, { cause: error })
 }
 

@@ -5,8 +5,8 @@ import {
   type Authenticator,
   dropOldest,
   errorMessage,
+  hasCode,
   isRefusal,
-  StoreError,
   type User,
 } from '@toolshelf/core/internal'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
@@ -208,7 +208,7 @@ function expired({ expires }: KeyRecord): AccessRefusal {
 
 /** Refuses a user because the directory does not answer or cannot be written. */
 export function failed(error: unknown, notify: (message: string) => void): AccessRefusal {
-  if (!(error instanceof StoreError || error instanceof UsersError)) throw error
+  if (!(hasCode(error, 'STORE') || error instanceof UsersError)) throw error
   notify(`a key cannot be checked: ${errorMessage(error)}`)
   const message =
     'keys cannot be checked at the moment, because the store of users does not answer; try again shortly'

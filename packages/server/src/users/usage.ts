@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import {
   type AccessRefusal,
+  hasCode,
   type StateStore,
-  StoreError,
   type UsageKind,
   type UsageLimits,
   type UsageMeter,
@@ -67,7 +67,7 @@ export function createUsageMeter({
     try {
       return await use()
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error
+      if (!hasCode(error, 'STORE')) throw error
       notify(`limits cannot be counted: ${error.message}`)
       return UNREACHABLE
     }

@@ -1,8 +1,10 @@
 // Handles one HTTP request to the gateway: refuses it, or passes it to its session or to a stateless server.
+
 import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import type { TraceListener } from '@toolshelf/core'
 import type { User } from '@toolshelf/core/internal'
-import { type ClientWork, LimitError } from '@toolshelf/core/internal/node'
+import { hasCode } from '@toolshelf/core/internal'
+import type { ClientWork, LimitError } from '@toolshelf/core/internal/node'
 import { type Bodies, type InspectorHandler, isForInspector } from '@toolshelf/server/internal'
 import type { AccessWatch } from './access.ts'
 import { type Guard, refusal } from './guard.ts'
@@ -170,7 +172,7 @@ async function overLimit(
     await workOf(user).use('calls', Math.max(1, count))
     return undefined
   } catch (error) {
-    if (!(error instanceof LimitError)) throw error
+    if (!hasCode<LimitError>(error, 'LIMIT')) throw error
     const { status, message } = error.refusal
     trace?.(error.event)
     return refusal(status, message, error.refusal)

@@ -1,7 +1,9 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
+
 import type { TraceListener } from '@toolshelf/core'
-import { type ClientWork, createClientWork, LimitError } from '@toolshelf/core/internal/node'
+import { hasCode } from '@toolshelf/core/internal'
+import { type ClientWork, createClientWork, type LimitError } from '@toolshelf/core/internal/node'
 import type { MessagesGateway, ModeSetting } from '@toolshelf/messages'
 import {
   type Fields,
@@ -243,7 +245,7 @@ async function withinLimits(
     await work?.use('calls')
     await answer()
   } catch (error) {
-    if (!(error instanceof LimitError)) throw error
+    if (!hasCode<LimitError>(error, 'LIMIT')) throw error
     trace?.(error.event)
     throw refuseUser(error.refusal)
   } finally {

@@ -1,12 +1,12 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
+import { hasCode } from '@toolshelf/core/internal'
 import { createBufferPool, yieldIfOver } from '@toolshelf/core/internal/node'
 import { type MessagesGateway, type ModeSetting, parseModeSetting, type Upstream } from '@toolshelf/messages'
 import {
   createItemMemory,
   type Fields,
   type InboundRequest,
-  RefusedRequest,
   type ReplyOptions,
   refuseRequest,
 } from '@toolshelf/messages/internal'
@@ -69,7 +69,7 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
     try {
       return context.api.read(fields, storedItemsOf(owner))
     } catch (error) {
-      if (error instanceof RefusedRequest && upstream.origin && speaksTo(upstream, context)) return undefined
+      if (hasCode(error, 'REFUSED') && upstream.origin && speaksTo(upstream, context)) return undefined
       throw error
     }
   }

@@ -77,7 +77,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
       try {
         return await scanned(json, { owner, slice, onReferred })
       } catch (error) {
-        if (error instanceof ScanError || error instanceof SyntaxError) return parseWhole(json)
+        if (error instanceof SyntaxError) return parseWhole(json)
         throw error
       }
     },

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { fieldsOf, wellFormedJson } from '@toolshelf/core/internal'
+import { fieldsOf, hasCode, wellFormedJson } from '@toolshelf/core/internal'
 import {
   errorAnswer,
   type Headers,
@@ -12,8 +12,8 @@ import {
   maskHeaders,
   maskingStream,
   pickEndToEndHeaders,
-  RefusedMidway,
-  RefusedRequest,
+  type RefusedMidway,
+  type RefusedRequest,
   type ReplyWriter,
   type StreamEvent,
   UpstreamError,
@@ -127,9 +127,9 @@ export function sendFailure(
 }
 
 function answerFor(error: unknown): HttpAnswer {
-  if (error instanceof RefusedRequest || error instanceof RefusedMidway) return error.answer
-  if (error instanceof UpstreamError) return errorAnswer(502, 'api_error', error.message)
-  const isOurs = error instanceof Error && !('code' in error)
+  if (hasCode<RefusedRequest | RefusedMidway>(error, 'REFUSED')) return error.answer
+  if (hasCode<UpstreamError>(error, 'UPSTREAM')) return errorAnswer(502, 'api_error', error.message)
+  const isOurs = error instanceof Error && (!('code' in error) || hasCode(error, 'STORE'))
   const what = isOurs ? error.message : String((error as { code?: unknown })?.code ?? error)
   return errorAnswer(isOurs ? 500 : 502, 'api_error', `the gateway could not answer: ${what}`)
 }
