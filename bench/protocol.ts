@@ -1,6 +1,6 @@
 // Evaluates rankers, ours and other libraries', on the same tools and the same queries, in the same run.
 import { rankers as named, type Rank } from '../packages/core/src/index.ts'
-import { patientModel, whenIndexed } from '../packages/core/src/rankers/rankers.ts'
+import { patientModel, whenIndexed } from '../packages/core/src/rankers/engine.ts'
 import { type Evaluation, evaluate, interval, type Metric } from '../packages/core/src/search/evaluate.ts'
 import { peers } from './peers.ts'
 import type { QuerySet } from './sets.ts'

@@ -6,7 +6,7 @@
 // read from --data, a folder per set with tools.jsonl and queries.jsonl. At most 200 queries a set; --all takes them all.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { warmUpEntries } from '../packages/core/src/rankers/rankers.ts'
+import { warmUpEntries } from '../packages/core/src/rankers/engine.ts'
 import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { drawChart } from './public/chart.ts'
 import { benchCacheFolder, fetchSource } from './public/fetch-source.ts'

@@ -1,7 +1,7 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { warmUpEntries } from '../packages/core/src/rankers/rankers.ts'
+import { warmUpEntries } from '../packages/core/src/rankers/engine.ts'
 import {
   type Evaluation,
   type EvaluationQuery,

@@ -1,10 +1,5 @@
 // Writes the language table; packages/core/src/search/language.ts reads it.
-import {
-  BRIDGE_HEADER,
-  BRIDGE_MAGIC,
-  DIRECTORY_ENTRY,
-  WORD_END,
-} from '../../packages/core/src/search/language.ts'
+import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../packages/core/src/search/language.ts'
 
 export type Entry = {
   readonly word: string
@@ -14,7 +9,7 @@ export type Entry = {
   readonly targets: readonly string[]
 }
 
-const MAX_WORD_BYTES = 255
+const MAX_WORD_LENGTH = 255
 
 /** The bytes of a table, before compression. English words that are only targets may have no entry of their own. */
 export function writeTable(
@@ -46,12 +41,14 @@ function columnsOf(entries: readonly Entry[], numbers: ReadonlyMap<string, numbe
     ...{ shared: [] as number[], frequencies: [] as number[], counts: [] as number[] },
     ...{ lows: [] as number[], highs: [] as number[], rests: [] as number[] },
   }
-  let before: Uint8Array = new Uint8Array(0)
+  let before = ''
   for (const { word, frequency, targets } of entries) {
-    const bytes = new TextEncoder().encode(word)
-    if (bytes.length > MAX_WORD_BYTES) throw new Error(`"${word}" has more than ${MAX_WORD_BYTES} bytes.`)
+    if (word.length > MAX_WORD_LENGTH)
+      throw new Error(`"${word}" has more than ${MAX_WORD_LENGTH} characters.`)
     let shared = 0
-    while (shared < bytes.length && shared < before.length && bytes[shared] === before[shared]) shared++
+    while (shared < word.length && word[shared] === before[shared]) shared++
+    // A pair of surrogates is one character.
+    if (/[\udc00-\udfff]/.test(word[shared] ?? '')) shared--
     columns.shared.push(shared)
     columns.frequencies.push(Math.min(255, Math.max(0, Math.round(frequency))))
     columns.counts.push(targets.length)
@@ -60,8 +57,8 @@ function columnsOf(entries: readonly Entry[], numbers: ReadonlyMap<string, numbe
       columns.lows.push(number & 255)
       columns.highs.push(number >> 8)
     }
-    columns.rests.push(...bytes.subarray(shared), WORD_END)
-    before = bytes
+    columns.rests.push(...new TextEncoder().encode(`${word.slice(shared)}\n`))
+    before = word
   }
   return columns
 }

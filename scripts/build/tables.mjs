@@ -4,24 +4,42 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, deflateRawSync } from 'node:zlib'
 
-/** Writes the modules `meaning.js` and `bridge.js`. */
+/** Writes the modules `meaning.js` and `bridge.js`, and beside each one with its text. */
 export async function writeTables({ data, dist }) {
   const [meaning, bridge] = await Promise.all(
     ['meaning.bin', 'bridge.bin'].map((name) => readFile(join(data, name))),
   )
-  await Promise.all([
-    writeFile(join(dist, 'meaning.js'), moduleOf('meaning', meaning)),
-    writeFile(join(dist, 'bridge.js'), moduleOf('bridge', brotliDecompressSync(bridge))),
-  ])
+  await Promise.all(
+    Object.entries({ meaning, bridge: brotliDecompressSync(bridge) }).flatMap(([name, bytes]) => {
+      const packed = deflateRawSync(bytes, { level: 9, memLevel: 9 })
+      const text = Buffer.from(`${START}${asText(packed)}"\n`)
+      return [
+        writeFile(join(dist, `${name}.text.js`), text),
+        writeFile(join(dist, `${name}.js`), moduleOf(name, packed.length, text.length)),
+      ]
+    }),
+  )
 }
 
-function moduleOf(name, bytes) {
-  const packed = deflateRawSync(bytes, { level: 9, memLevel: 9 })
-  return `const text = "${asText(packed)}"
-const UNSAFE = ${JSON.stringify(UNSAFE)}
+const START = 'export const text = "'
+
+function moduleOf(name, length, size) {
+  return `const UNSAFE = ${JSON.stringify(UNSAFE)}
 ${unpack}
 /** Returns the bytes of the table. */
-export const ${name} = () => unpack(text, ${packed.length})
+export const ${name} = async () => {
+  const { getBuiltinModule } = globalThis.process ?? {}
+  // Node reads the text from its file several times as fast as it compiles it. A bundle has no such file. Deno would ask.
+  if (getBuiltinModule && !globalThis.Deno) {
+    try {
+      const here = import.meta.url
+      const file = getBuiltinModule('fs').readFileSync(new URL('${name}.text.js', here))
+      if (file.length === ${size}) return unpack(file.subarray(${START.length}), ${length})
+    } catch {}
+  }
+  const { text } = await import('./${name}.text.js')
+  return unpack(new TextEncoder().encode(text), ${length})
+}
 `
 }
 
@@ -52,8 +70,7 @@ function asText(bytes) {
 
 /** The second half of each module. */
 const unpack = `
-async function unpack(text, length) {
-  const characters = new TextEncoder().encode(text)
+async function unpack(characters, length) {
   const packed = new Uint8Array(length)
   let [from, to, bits, count] = [0, 0, 0, 0]
   while (to < length) {

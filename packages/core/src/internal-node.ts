@@ -27,6 +27,7 @@ export { withLock } from './node/with-lock.ts'
 export { type ClientWork, createClientWork, LimitError, type StartedWork } from './node/work.ts'
 export { createYieldBySize } from './node/yield-by-size.ts'
 export { OptionError } from './option-error.ts'
+export { patientModel, warmUpEntries, whenIndexed } from './rankers/engine.ts'
 export {
   EXPLAINED_RANKERS,
   explainHits,
@@ -36,7 +37,6 @@ export {
   scorePartLabel,
   type Why,
 } from './rankers/explained-search.ts'
-export { patientModel, warmUpEntries, whenIndexed } from './rankers/rankers.ts'
 export { digestOf, type ResultOptions, resultSettings } from './result-stores.ts'
 export {
   createScheduler,

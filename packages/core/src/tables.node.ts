@@ -1,6 +1,6 @@
 // What searches use in Node, Bun and Deno: both tables, and the sentence encoder. Each is a module of its own, loaded when a
 // search first wants it, so that a bundler takes it along.
-import type { Equipment } from './rankers/rankers.ts'
+import type { Equipment } from './rankers/engine.ts'
 
 export const equipment: Equipment = {
   tables: {

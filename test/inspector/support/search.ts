@@ -1,6 +1,7 @@
 // The playground's search over given tools, with the real rankers and their explanations.
 
-import { explainHybrid, rankers, whenIndexed } from '../../../packages/core/src/rankers/rankers.ts'
+import { explainHybrid, whenIndexed } from '../../../packages/core/src/rankers/engine.ts'
+import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import { poolTools } from '../../../packages/core/src/search/evaluate.ts'
 import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical.ts'
 import type { PoolTool } from '../../../packages/core/src/types.ts'

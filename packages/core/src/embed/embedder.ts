@@ -1,6 +1,6 @@
 // Embeds texts with a sentence encoder in the background and caches the vectors on disk. If the encoder is missing or
 // fails, it warns once and returns no vectors; search works without them.
-import type { EmbedProgress } from '../rankers/rankers.ts'
+import type { EmbedProgress } from '../rankers/engine.ts'
 import { createBackground } from './background.ts'
 import { type Engine, loadEngine } from './engine.ts'
 import { createLazyEncoder } from './lazy-encoder.ts'

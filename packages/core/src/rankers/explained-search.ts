@@ -9,7 +9,7 @@ import type { ScorePart } from '../search/explain-fusion.ts'
 import { isMostlyLatin, type Translation } from '../search/language.ts'
 import { createLexicalIndex, type LexicalIndex } from '../search/lexical.ts'
 import type { PoolTool } from '../types.ts'
-import { explainHybrid, translateQuery } from './rankers.ts'
+import { explainHybrid, translateQuery } from './engine.ts'
 
 /** A tool that a search found. */
 export type FoundTool = { readonly tool: PoolTool; readonly score: number }

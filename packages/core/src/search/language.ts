@@ -189,9 +189,6 @@ export const BRIDGE_HEADER = 8
 /** Bytes of a directory entry: language code, numbers of words, of targets, and of bytes of the words. */
 export const DIRECTORY_ENTRY = 20
 const CODE_BYTES = 8
-/** Ends a word; UTF-8 has no such byte. */
-export const WORD_END = 0xff
-const MAX_REST = 255
 
 /**
  * Finds another form of an unknown word: the known word with the longest common prefix, if that is most of both words.
@@ -210,8 +207,7 @@ const SYLLABLES = { min: 2, part: 0.45 }
 
 /** The columns of one lexicon. */
 type Block = {
-  readonly words: number
-  /** Lengths of the prefixes shared with the word before. */
+  /** How many UTF-16 units each word shares with the word before. */
   readonly shared: Uint8Array
   readonly frequencies: Uint8Array
   /** How many targets each word has. */
@@ -219,7 +215,7 @@ type Block = {
   /** The low and the high bytes of the targets, which are indexes of English words. */
   readonly lows: Uint8Array
   readonly highs: Uint8Array
-  /** The rests of the words as UTF-8, each with an end. */
+  /** The rests of the words as UTF-8, one to a line. The words are sorted. */
   readonly rests: Uint8Array
 }
 
@@ -269,65 +265,52 @@ function readDirectory(bytes: Uint8Array): Map<string, Block> {
     heads.map((head) => next(head[length])),
   )
   return new Map(
-    heads.map(({ code, words }, index) => {
+    heads.map(({ code }, index) => {
       const [shared, frequencies, counts, lows, highs, rests] = columns.map((column) => column[index]!)
-      const block = { words, shared, frequencies, counts, lows, highs, rests } as Block
-      return [code, checked(block)]
+      if (counts!.reduce((sum, count) => sum + count, 0) !== lows!.length)
+        throw new Error('The language table is damaged.')
+      return [code, { shared, frequencies, counts, lows, highs, rests } as Block]
     }),
   )
 }
 
-/** Checks that the columns belong together, so that decoding them later cannot fail. */
-function checked(block: Block): Block {
-  let targets = 0
-  for (const count of block.counts) targets += count
-  let [words, length] = [0, 0]
-  for (const byte of block.rests) {
-    length = byte === WORD_END ? 0 : length + 1
-    if (byte === WORD_END) words++
-    if (length > MAX_REST) throw new Error('The language table is damaged.')
-  }
-  if (targets !== block.lows.length || words !== block.words)
-    throw new Error('The language table is damaged.')
-  return block
-}
-
 /** The words of a block, in its order. */
 function decodeWords({ shared, rests }: Block): string[] {
-  const decoder = new TextDecoder()
-  const current = new Uint8Array(2 * MAX_REST)
+  const lines = new TextDecoder().decode(rests).split('\n')
   const words: string[] = []
-  for (let at = 0; words.length < shared.length; ) {
-    let length = shared[words.length]!
-    for (; rests[at] !== WORD_END; at++) current[length++] = rests[at]!
-    at++
-    words.push(decoder.decode(current.subarray(0, length)))
+  let word = ''
+  for (let place = 0; place < shared.length; place++) {
+    word = word.slice(0, shared[place]!) + (lines[place] ?? '')
+    words.push(word)
   }
   return words
 }
 
 function lexiconOf(
   language: string,
-  { words: count, frequencies, counts, lows, highs }: Block,
+  { frequencies, counts, lows, highs }: Block,
   words: readonly string[],
   english: readonly string[],
 ): Lexicon {
-  const places = new Map(words.map((word, place) => [word, place]))
-  const starts = new Uint32Array(count + 1)
+  const starts = new Uint32Array(words.length + 1)
   let total = 0
-  for (let index = 0; index < count; index++) {
+  for (let index = 0; index < words.length; index++) {
     starts[index + 1] = starts[index]! + counts[index]!
     total += 2 ** frequencies[index]!
+  }
+  const placeOf = (word: string) => {
+    const place = placeFor(words, word)
+    return words[place] === word ? place : undefined
   }
   return {
     language,
     total,
     frequency(word) {
-      const place = places.get(word)
+      const place = placeOf(word)
       return place === undefined ? undefined : frequencies[place]
     },
     translate(word) {
-      const place = places.get(word)
+      const place = placeOf(word)
       if (place === undefined) return undefined
       const found: string[] = []
       for (let at = starts[place]!; at < starts[place + 1]!; at++) {
