@@ -2,14 +2,13 @@
 // skills fit.
 // Implements S1, S8, S12, S13, S16, S17.
 
-import { capabilityOf } from './capabilities.ts'
 import type { TraceListener } from './events.ts'
-import { isConnecting, wireInUse } from './gate.ts'
+import { isConnecting } from './gate.ts'
 import { aboutChanges, oneLine } from './lib/text.ts'
 import { splitName } from './names.ts'
 import { refuse, searchNote, textResult } from './notes.ts'
 import type { Settings, Timer } from './options.ts'
-import { partitionTools } from './policy.ts'
+import { partitionOf } from './policy.ts'
 import {
   byExactName,
   cleanQuery,
@@ -30,12 +29,11 @@ import type {
   LiveHost,
   PoolTool,
   ServerDetails,
-  State,
   ToolPartition,
   ToolResult,
   ToolUse,
 } from './types.ts'
-import { makeWire, selectIt, type Wire } from './wires.ts'
+import { searchWire, selectIt } from './wires.ts'
 
 /**
  * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
@@ -67,11 +65,6 @@ async function findWhenReady(query: string, limit: number, live: LiveHost): Prom
 
 /** What a search found, and where. */
 type Found = { readonly host: Host; readonly partition: ToolPartition; readonly found: QueryResult }
-
-/** Splits the host's tools as they are now. */
-export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
-  return partitionTools(pool, servers, settings.isHidden)
-}
 
 /** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */
 function enoughFor(
@@ -318,16 +311,6 @@ const NOTHING = {
   left: 0,
   unsearched: [],
 } as const
-
-/** Returns the wire by which the model could search in the last request; undefined if it could not. */
-export function searchWire(host: Host, state: State): Wire | undefined {
-  const { settings } = host
-  const name = wireInUse(host, state)
-  return (
-    name &&
-    makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
-  )
-}
 
 function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
   const { query, max_results: maxResults } = (input ?? {}) as { query?: unknown; max_results?: unknown }

@@ -2,7 +2,7 @@
 // each as an event.
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
 
-import { answerSearch, partitionOf, searchWire } from './answer.ts'
+import { answerSearch } from './answer.ts'
 import { withOwnNames } from './definition.ts'
 import type { Trace } from './events.ts'
 import { isConnecting } from './gate.ts'
@@ -24,6 +24,7 @@ import { checkResultItem, imageTypeOf } from './media.ts'
 import { closestNames, misnamesArguments } from './names.ts'
 import { isBlock, messageBlocks, refuse, textBlock, textResult } from './notes.ts'
 import { badOption } from './options.ts'
+import { partitionOf } from './policy.ts'
 import { READ_TOOL, type ShelvedResult, shelveText } from './results.ts'
 import { readShelved } from './results-read.ts'
 import type {
@@ -42,7 +43,7 @@ import type {
   ToolUse,
   Validate,
 } from './types.ts'
-import type { Wire } from './wires.ts'
+import { searchWire, type Wire } from './wires.ts'
 
 /** The call that an event is about. */
 export type CallSubject = {

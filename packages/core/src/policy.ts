@@ -3,7 +3,7 @@
 
 import { oncePer, silencePromise } from './lib/objects.ts'
 import { byName, matchesAny, SEARCH_TOOL } from './names.ts'
-import type { Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from './types.ts'
+import type { Host, Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from './types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -16,21 +16,16 @@ function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
   return tool.shouldDefer === true || ask(tool.initializing)
 }
 
-/** Splits the pool. Calls marks that are functions each time; caches the rest per pool. */
-export function partitionTools(
-  pool: Pool,
-  servers: Servers,
-  isHidden?: (tool: Tool) => boolean,
-): ToolPartition {
+/** Splits a host's tools as they are now. Calls marks that are functions each time; caches the rest per pool. */
+export function partitionOf({ pool, servers, settings: { isHidden } }: Host): ToolPartition {
   const key = splitKey(pool, servers, isHidden)
   const known = remembered.get(pool)
   if (known?.key === key) return known.partition
-  const visible = isHidden ? pool.tools.filter(({ tool }) => !hides(isHidden, tool)) : pool.tools
-  const deferred = visible.filter((entry) => isDeferrable(entry, servers))
+  const visible = isHidden ? poolOf(pool, ({ tool }) => !hides(isHidden, tool)) : pool
+  const deferred = visible.tools.filter((entry) => isDeferrable(entry, servers))
   const deferredNames = new Set(deferred.map(({ name }) => name))
-  const immediate = visible.filter(({ name }) => !deferredNames.has(name)).sort(byOriginThenName)
-  const shown = visible.length === pool.tools.length ? pool : poolOf(visible)
-  const partition = { pool: shown, immediate, deferred, deferredNames }
+  const immediate = visible.tools.filter(({ name }) => !deferredNames.has(name)).sort(byOriginThenName)
+  const partition = { pool: visible, immediate, deferred, deferredNames }
   remembered.set(pool, { key, partition })
   return partition
 }
@@ -161,6 +156,9 @@ function byOriginThenName(a: PoolTool, b: PoolTool): number {
   return order || byName(a, b)
 }
 
-function poolOf(tools: readonly PoolTool[]): Pool {
+/** Returns the pool of these tools; the same one if they are all. */
+export function poolOf(pool: Pool, isShown: (entry: PoolTool) => boolean): Pool {
+  const tools = pool.tools.filter(isShown)
+  if (tools.length === pool.tools.length) return pool
   return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
 }

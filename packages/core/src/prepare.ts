@@ -7,7 +7,7 @@ import { reportRequest } from './events.ts'
 import { decide, readMode } from './gate.ts'
 import { type Facts, follow } from './history.ts'
 import { normalize, viewFor, withValidThinking } from './normalize.ts'
-import { partitionTools, undefer } from './policy.ts'
+import { partitionOf, undefer } from './policy.ts'
 import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
 import type { Context, Conversation, Decision, History, Host, RequestLike, State } from './types.ts'
 import { makeWire } from './wires.ts'
@@ -90,13 +90,12 @@ export async function prepareRequest<Request extends RequestLike>(
 
 function contextFor(host: Host, conversation: Conversation, request: RequestLike): Context {
   const { model } = request
-  const { pool, servers } = host
   const settings = conversation.trace ? { ...host.settings, trace: conversation.trace } : host.settings
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
   if (mode.warning) settings.notify(mode.warning)
   const isFixed = settings.tombstones || capability.boundThinking
-  const partition = partitionTools(pool, servers, settings.isHidden)
+  const partition = partitionOf(host)
   return {
     ...host,
     // If nothing sent may change, a list in front of all messages must not grow (N5).

@@ -1,7 +1,7 @@
 // Implements the shelf that users hold: the tools and their servers, which its forks share, and one conversation.
 // Implements D1, D2, G3, G6, L5, S10, U1.
 
-import { partitionOf, type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
+import { type SearchOptions, type SearchOutcome, searchTools } from './answer.ts'
 import {
   answerOwn,
   type Content,
@@ -17,12 +17,11 @@ import { mergeCapabilities } from './capabilities.ts'
 import { type CompactOptions, compactHistory, snipHistory } from './compaction.ts'
 import type { TraceListener } from './events.ts'
 import { follow } from './history.ts'
-import { fieldsOf } from './lib/json.ts'
-import { attempt, dropOldest, silencePromise, swallowErrors } from './lib/objects.ts'
+import { attempt, dropOldest, oncePer, silencePromise, swallowErrors } from './lib/objects.ts'
 import { quote } from './lib/text.ts'
 import { sendableMessages } from './normalize.ts'
 import { badOption, type Options, type Pause, resolveOptions, type Settings, type Timer } from './options.ts'
-import { oddMark } from './policy.ts'
+import { oddMark, partitionOf, poolOf } from './policy.ts'
 import { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
@@ -298,7 +297,7 @@ function shelfOn(shared: SharedHost, conversation: Conversation): Shelf {
     setServer,
     fork: ({ isSubAgent = true, state, trace, hide } = {}) =>
       shelfOn(
-        hide ? restrict(shared, hide) : shared,
+        hide ? restricted(shared)(hide) : shared,
         newConversation({ state, isSubAgent, trace: trace ?? conversation.trace }),
       ),
     refreshCapabilities,
@@ -311,7 +310,7 @@ function shelfOn(shared: SharedHost, conversation: Conversation): Shelf {
 }
 
 function checkRequest(request: RequestLike): void {
-  const { model, messages } = fieldsOf(request)
+  const { model, messages } = (request ?? {}) as { model?: unknown; messages?: unknown }
   const missing = (field: string, expected: string, value: unknown) => {
     const message = `prepare() needs "${field}", ${expected}, but was given ${quote(value)}.`
     return new ShelfError('BAD_REQUEST', message, value)
@@ -439,39 +438,24 @@ function ownKey(tool: Tool): string {
   return JSON.stringify([serverOf(tool) ?? null, tool.name])
 }
 
-const restricted = new WeakMap<SharedHost, WeakMap<HiddenParts, SharedHost>>()
-
-/** Returns the host without the hidden parts; the same one for the same host and the same `hide`. */
-function restrict(shared: SharedHost, hide: HiddenParts): SharedHost {
-  const known = restricted.get(shared) ?? new WeakMap<HiddenParts, SharedHost>()
-  restricted.set(shared, known)
-  const own = known.get(hide) ?? withoutParts(shared, hide)
-  known.set(hide, own)
-  return own
-}
-
-function withoutParts(shared: SharedHost, hide: HiddenParts): SharedHost {
-  const pools = new WeakMap<Pool, Pool>()
-  const isServerShown = (name: string) => !isHidden(() => hide.server(name))
-  const isShown = (entry: PoolTool) =>
-    (entry.server === undefined || isServerShown(entry.server)) && !isHidden(() => hide.tool(entry))
-  return {
-    ...shared,
-    get host(): Host {
-      const { host } = shared
-      const pool = pools.get(host.pool) ?? poolOf(host.pool, isShown)
-      pools.set(host.pool, pool)
-      const servers = new Map([...host.servers].filter(([name]) => isServerShown(name)))
-      return { ...host, settings: { ...host.settings, related: undefined }, pool, servers }
-    },
-  }
-}
-
-function poolOf(pool: Pool, isShown: (entry: PoolTool) => boolean): Pool {
-  const tools = pool.tools.filter(isShown)
-  if (tools.length === pool.tools.length) return pool
-  return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
-}
+/** By host and by `hide`: the host without the hidden parts. */
+const restricted = oncePer((shared: SharedHost) =>
+  oncePer((hide: HiddenParts): SharedHost => {
+    const isServerShown = (name: string) => !isHidden(() => hide.server(name))
+    const isShown = (entry: PoolTool) =>
+      (entry.server === undefined || isServerShown(entry.server)) && !isHidden(() => hide.tool(entry))
+    const visible = oncePer((pool: Pool) => poolOf(pool, isShown))
+    return {
+      ...shared,
+      get host(): Host {
+        const { host } = shared
+        const servers = new Map([...host.servers].filter(([name]) => isServerShown(name)))
+        const settings = { ...host.settings, related: undefined }
+        return { ...host, settings, pool: visible(host.pool), servers }
+      },
+    }
+  }),
+)
 
 function isHidden(check: () => unknown): boolean {
   try {

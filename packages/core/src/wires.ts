@@ -2,7 +2,8 @@
 // wire writes into a history, fold.ts must read back.
 // Implements A5, D4, K4, Q1, Q2, Q5, Q7, Q9, S9, S11.
 
-import type { Speaker } from './gate.ts'
+import { capabilityOf } from './capabilities.ts'
+import { type Speaker, wireInUse } from './gate.ts'
 import { type Facts, loadedOtherwise, referredNames } from './history.ts'
 import { oncePer } from './lib/objects.ts'
 import { callToolInput } from './names.ts'
@@ -10,7 +11,7 @@ import { loadedNote, placeOfNames, textResult, withRemark } from './notes.ts'
 import type { Settings } from './options.ts'
 import { fitTools } from './signature.ts'
 import { charactersFor } from './tokens.ts'
-import type { Definition, Message, PoolTool, ToolResult, WireName } from './types.ts'
+import type { Definition, Host, Message, PoolTool, State, ToolResult, WireName } from './types.ts'
 
 /** How deferred tools are declared and loaded on one kind of back-end. */
 export type Wire = {
@@ -257,4 +258,14 @@ const wires: Record<WireName, MakeWire> = { reference, addition, append, bridge,
 
 export function makeWire(name: WireName, { settings, capability }: Speaker): Wire {
   return wires[name](settings, settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex')
+}
+
+/** Returns the wire by which the model could search in the last request; undefined if it could not. */
+export function searchWire(host: Host, state: State): Wire | undefined {
+  const { settings } = host
+  const name = wireInUse(host, state)
+  return (
+    name &&
+    makeWire(name, { settings, capability: capabilityOf('', settings.provider, settings.capabilities) })
+  )
 }
