@@ -166,8 +166,7 @@ async function webBundle(contents: string, conditions: string[]): Promise<string
   const stdin = { contents, resolveDir: project }
   const made = await bundle({ stdin, conditions, platform: 'browser', minify: true, write: false })
   const [{ text } = { text: '' }] = made.outputFiles ?? []
-  expect(text).not.toMatch(/\bnode:/)
-  expect(text).not.toContain('import.meta')
+  expect(text.match(/.{0,80}\bnode:.{0,80}/g)).toBeNull()
   return text
 }
 
