@@ -51,20 +51,6 @@ import {
   type TraceOfClient,
 } from './traced-clients.ts'
 
-/** The tools and calls of one client. */
-export type ClientSession = {
-  readonly mode: () => ListingMode
-  /** Returns the client's tools: the gateway's own, the always-loaded ones, and those its searches found. */
-  tools(options?: { readonly withPageTools?: boolean }): Fields[]
-  /** Changes when the list changes. */
-  version(): string
-  /**
-   * Runs a call. Returns every failure as a result that the model can act on; rejects only with a server's own JSON-RPC
-   * error.
-   */
-  call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
-}
-
 type ClientSessionOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
@@ -102,11 +88,8 @@ type ClientSessionOptions = {
 /** Most names of tools whose definitions the client has seen to remember; beyond this the oldest are forgotten. */
 const MAX_SEEN = 5000
 
-export function createClientSession(options: ClientSessionOptions): ClientSession {
-  return new GatewayClientSession(options)
-}
-
-class GatewayClientSession implements ClientSession {
+/** The tools and calls of one client. */
+export class ClientSession {
   readonly mode: () => ListingMode
   readonly #options: ClientSessionOptions
   readonly #seen = new Set<string>()
@@ -124,6 +107,7 @@ class GatewayClientSession implements ClientSession {
     this.userId = options.user?.id
   }
 
+  /** Returns the client's tools: the gateway's own, the always-loaded ones, and those its searches found. */
   tools({ withPageTools = false } = {}): Fields[] {
     const { addresses, servers, loaded, pageTools, hasBatches, scripts } = this.#options
     return [
@@ -140,6 +124,7 @@ class GatewayClientSession implements ClientSession {
     ]
   }
 
+  /** Changes when the list changes. */
   version(): string {
     const { servers, loaded, pageTools } = this.#options
     const shown = this.#shown().map(versionOf)
@@ -147,6 +132,10 @@ class GatewayClientSession implements ClientSession {
     return [this.mode(), ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
   }
 
+  /**
+   * Runs a call. Returns every failure as a result that the model can act on; rejects only with a server's own JSON-RPC
+   * error.
+   */
   async call(name: string, input: unknown, given: CallOptions): Promise<CallOutput> {
     const { traceOf, shelf, loaded } = this.#options
     const options: CountedCall = { ...given, work: this.#options.work.ofMessage() }

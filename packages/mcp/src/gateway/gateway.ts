@@ -16,7 +16,7 @@ import { createAddresses, versionOf } from '../lists/lists.ts'
 import type { PersonalHosts } from '../personal/personal-hosts.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { capabilitiesOf } from './capabilities.ts'
-import { createClientSession } from './client-session.ts'
+import { ClientSession } from './client-session.ts'
 import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
@@ -230,7 +230,7 @@ function serveClient(parts: ReturnType<typeof createSharedParts>, client: Client
   const loaded = createLoadedTools(options.loadedTools)
   // A client whose next request cannot be recognised could not read what is stored for it.
   const isRecognised = !isStateless || isLasting || origin !== undefined
-  const clientSession = createClientSession({
+  const clientSession = new ClientSession({
     ...parts,
     ...view,
     results: isRecognised ? parts.results : undefined,

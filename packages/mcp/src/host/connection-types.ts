@@ -5,42 +5,9 @@ import type { Limiter } from '@toolshelf/core/internal/node'
 import type { DefinitionCache } from '../cache/definition-cache.ts'
 import type { LoginHint } from '../protocol/protocol.ts'
 import type { StdioLimits } from '../session/stdio.ts'
-import type {
-  CallOptions,
-  CallOutput,
-  ListedTool,
-  QuestionHandler,
-  ServerConfig,
-  ServerState,
-  ToolProblem,
-} from '../types.ts'
+import type { ListedTool, QuestionHandler, ServerConfig, ServerState, ToolProblem } from '../types.ts'
 import type { KnownLists } from './server-lists.ts'
 import type { HostTimeouts } from './timers.ts'
-
-/** The connection to one server, across its sessions. */
-export type Connection = {
-  readonly view: () => ConnectionView
-  /** Returns the configuration without its secrets. */
-  readonly shownConfig: () => ServerConfig
-  /** Reads what an earlier run stored about the server, except its tools. */
-  readCache(): Promise<unknown>
-  /** Like `readCache`, and shows the stored tools. */
-  publishCachedTools(): Promise<void>
-  start(): Promise<void>
-  /** Connects now, unless it is connected. Rejects with the reason of a failure. */
-  connect(): Promise<void>
-  /** Ends the session; the next call begins another. */
-  disconnect(): Promise<void>
-  call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
-  request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
-  notify(method: string): Promise<void>
-  refresh(): Promise<void>
-  /** Refreshes stale lists, and lists that are not known yet. */
-  refreshStaleLists(): Promise<void>
-  /** From now on, lists prompts and resources too. */
-  watchLists(): void
-  close(): Promise<void>
-}
 
 /** What is known about a server now. */
 export type ConnectionView = {

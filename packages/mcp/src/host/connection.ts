@@ -14,17 +14,12 @@ import {
 import { createRedactor, type Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
-import {
-  type Connection,
-  type ConnectionOptions,
-  type ConnectionView,
-  NO_FAILURE,
-} from './connection-types.ts'
+import { type ConnectionOptions, type ConnectionView, NO_FAILURE } from './connection-types.ts'
 import { watchHealth } from './health.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createNotifications, type ListName, type Notifications } from './notifications.ts'
 import { withPacedProgress } from './progress.ts'
-import { createServerQuestions, type ServerQuestions } from './questions.ts'
+import { ServerQuestions } from './questions.ts'
 import { createServerRecord, type ServerRecord } from './server-record.ts'
 import { type Backoff, createBackoff, createTimers } from './timers.ts'
 
@@ -34,12 +29,8 @@ const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'co
 /** Characters of JSON; longer notifications are dropped. */
 const MAX_NOTIFICATION = 1_000_000
 
-/** Creates the connection to a server, without connecting yet. */
-export function createConnection(options: ConnectionOptions): Connection {
-  return new ServerConnection(options)
-}
-
-class ServerConnection implements Connection {
+/** The connection to one server, across its sessions. */
+export class Connection {
   readonly #options: ConnectionOptions
   readonly #config: ServerConfig
   readonly #redactor: Redactor
@@ -66,7 +57,7 @@ class ServerConnection implements Connection {
       lifecycle: this.#lifecycle,
       clientCapabilities: this.#clientCapabilities,
     })
-    this.#questions = createServerQuestions({
+    this.#questions = new ServerQuestions({
       config,
       otherwise: questionHandler,
       shown: this.#printable,
@@ -88,14 +79,17 @@ class ServerConnection implements Connection {
     return { ...this.#record.view(), ...(stderr === undefined ? {} : { stderr }) }
   }
 
+  /** Returns the configuration without its secrets. */
   shownConfig(): ServerConfig {
     return this.#redactor.config()
   }
 
+  /** Reads what an earlier run stored about the server, except its tools. */
   readCache(): Promise<unknown> {
     return this.#record.readCache()
   }
 
+  /** Like `readCache`, and shows the stored tools. */
   publishCachedTools(): Promise<void> {
     this.#priming ??= this.#showCached()
     return this.#priming
@@ -109,6 +103,7 @@ class ServerConnection implements Connection {
     await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 
+  /** Connects now, unless it is connected. Rejects with the reason of a failure. */
   async connect(): Promise<void> {
     try {
       await this.#ready()
@@ -118,6 +113,7 @@ class ServerConnection implements Connection {
     }
   }
 
+  /** Ends the session; the next call begins another. */
   async disconnect(): Promise<void> {
     this.#timers.cancel('retry')
     if (this.#session) await this.#stop(this.#session)
@@ -175,6 +171,7 @@ class ServerConnection implements Connection {
     ])
   }
 
+  /** From now on, lists prompts and resources too. */
   watchLists(): void {
     this.#isWatchingLists = true
     if (this.#session) void this.#record.memory.lists.refresh(this.#session, 'connected')

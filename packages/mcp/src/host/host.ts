@@ -19,7 +19,7 @@ import type {
 } from '../types.ts'
 import type { AlwaysLoadLimits } from './always-load.ts'
 import type { PinChecker } from './change-guard.ts'
-import type { Connection } from './connection-types.ts'
+import type { Connection } from './connection.ts'
 import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
 import {

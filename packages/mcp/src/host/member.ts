@@ -1,7 +1,7 @@
 // Defines one server of a host: its connection, and which of its tools, prompts and instructions may be used.
 import { isForModel } from '../protocol/protocol.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
-import type { Connection } from './connection-types.ts'
+import type { Connection } from './connection.ts'
 
 export type Member = {
   readonly config: ServerConfig

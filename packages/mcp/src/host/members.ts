@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
 import type { HostEvent, ServerConfig } from '../types.ts'
-import { createConnection } from './connection.ts'
-import type { Connection, ConnectionOptions } from './connection-types.ts'
+import { Connection } from './connection.ts'
+import type { ConnectionOptions } from './connection-types.ts'
 import type { McpHostOptions } from './host.ts'
 import { eventOf } from './host-events.ts'
 import { type Member, newMember } from './member.ts'
@@ -95,7 +95,7 @@ export class Members {
   #join(config: ServerConfig): Member {
     const { name } = config
     const { authorize, clientInfo, emit, ...options } = this.#options
-    const connection = createConnection({
+    const connection = new Connection({
       ...options,
       config,
       clientInfo: clientInfo ?? { name: 'toolshelf', version: '0.1.0' },

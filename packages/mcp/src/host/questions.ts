@@ -6,29 +6,6 @@ import { type ClientCall, callContext } from '../protocol/protocol.ts'
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { createBucket } from './notifications.ts'
 
-export type ServerQuestions = {
-  /** Runs a call; if nobody can answer questions in it, `work` gets no handler. */
-  during<Value>(
-    questionHandler: QuestionHandler | undefined,
-    /** Whether the server has not answered and may still be working. */
-    isGivenUp: (error: unknown) => boolean,
-    work: (questionHandler: QuestionHandler | undefined) => Promise<Value>,
-  ): Promise<Value>
-  /** Answers a question that arrives outside of a call's own exchange, as in the older protocol. */
-  answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
-  /**
-   * Returns the client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous.
-   */
-  owner(): object | undefined
-  /**
-   * Reviews an error that may send the user to pages (-32042), which are questions too. Returns the same error under the
-   * server's name, without the pages if it is outside of a call; or a refusal.
-   */
-  review(error: unknown): unknown
-  /** Returns the capabilities without those that this server may not use. */
-  allowed(capabilities: Fields): Fields
-}
-
 type QuestionOptions = {
   readonly config: ServerConfig
   /** Answers `roots/list` outside of calls, and questions in a call that has no handler of its own. */
@@ -68,11 +45,7 @@ type OpenCall = ClientCall & {
   asked: number
 }
 
-export function createServerQuestions(options: QuestionOptions): ServerQuestions {
-  return new Questions(options)
-}
-
-class Questions implements ServerQuestions {
+export class ServerQuestions {
   readonly #options: QuestionOptions
   readonly #limits: QuestionLimits
   readonly #mayAskRoots: () => boolean
@@ -91,6 +64,7 @@ class Questions implements ServerQuestions {
     this.#mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, Date.now)
   }
 
+  /** Runs a call; if nobody can answer questions in it, `work` gets no handler. */
   async during<Value>(
     questionHandler: QuestionHandler | undefined,
     isGivenUp: (error: unknown) => boolean,
@@ -108,6 +82,7 @@ class Questions implements ServerQuestions {
     }
   }
 
+  /** Answers a question that arrives outside of a call's own exchange, as in the older protocol. */
   async answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields> {
     const { otherwise } = this.#options
     const call = this.#callNow()
@@ -120,6 +95,9 @@ class Questions implements ServerQuestions {
     return this.#askRoots(otherwise, method, params, signal)
   }
 
+  /**
+   * Returns the client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous.
+   */
   owner(): object | undefined {
     const call = this.#callNow()
     if (!call || callContext.getStore() === call) return call?.client
@@ -129,6 +107,10 @@ class Questions implements ServerQuestions {
     return call.client
   }
 
+  /**
+   * Reviews an error that may send the user to pages (-32042), which are questions too. Returns the same error under the
+   * server's name, without the pages if it is outside of a call; or a refusal.
+   */
   review(error: unknown, call?: OpenCall): unknown {
     const { config, shown } = this.#options
     const { code, data } = error as { code?: unknown; data?: unknown }
@@ -148,6 +130,7 @@ class Questions implements ServerQuestions {
     return Object.defineProperty(error as object, 'data', { value: named })
   }
 
+  /** Returns the capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields {
     const { config } = this.#options
     const denied = Object.values(KINDS).filter((kind) => config[kind] === 'deny')

@@ -39,13 +39,7 @@ import type {
 import { boundedFetch } from './bounded-fetch.ts'
 import { createModern } from './modern.ts'
 import { isSilence, SilenceError } from './silence.ts'
-import {
-  createBudget,
-  createStdioTransport,
-  type StdioLimits,
-  type StdioTransport,
-  stdioLimits,
-} from './stdio.ts'
+import { createBudget, type StdioLimits, StdioTransport, stdioLimits } from './stdio.ts'
 
 export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -99,7 +93,7 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
   const { transport } = config
   if (transport.kind === 'stdio') {
     const open = (isLegacy: boolean) =>
-      connect(options, createStdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
+      connect(options, new StdioTransport(transport, options.limits, options.redact), deadline, isLegacy)
     if (isKnownLegacy) return open(true)
     // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {

@@ -12,22 +12,6 @@ import { lastLinesWithError } from '../protocol/protocol.ts'
 import type { StdioConfig } from '../types.ts'
 import { serverEnvironment } from './environment.ts'
 
-/**
- * The transport to a child process.
- * @internal
- */
-export type StdioTransport = Transport & {
-  readonly pid: number | null
-  /** Read by the SDK to see that this is a child process. */
-  readonly stderr: null
-  /** Returns the last lines that the process wrote to stderr. */
-  readonly tail: () => string
-  /** Returns how it ended, if it ended by itself. */
-  readonly ending: () => string | undefined
-  /** Kills the process; `ending` gives the reason. */
-  readonly stop: (why: string) => void
-}
-
 export type StdioLimits = {
   /** Bytes of one message from the server, and of messages to it that wait to be read. Default: 32 MB. */
   readonly maxMessageBytes: number
@@ -41,21 +25,14 @@ export type StdioLimits = {
 export const stdioLimits: StdioLimits = { maxMessageBytes: 32_000_000, graceMs: 1000 }
 
 /**
- * Creates the transport to a server process, without starting it yet.
+ * The transport to a child process.
  * @internal
  */
-export function createStdioTransport(
-  config: StdioConfig,
-  limits: StdioLimits = stdioLimits,
-  redact?: (text: string) => string,
-): StdioTransport {
-  return new ServerProcess(config, limits, redact)
-}
-
-class ServerProcess implements StdioTransport {
+export class StdioTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>
   onclose?: NonNullable<Transport['onclose']>
   onerror?: NonNullable<Transport['onerror']>
+  /** Read by the SDK to see that this is a child process. */
   readonly stderr = null
   readonly #config: StdioConfig
   readonly #limits: StdioLimits
@@ -73,7 +50,7 @@ class ServerProcess implements StdioTransport {
   /** When a message was last written to the process, or its input was empty. */
   #readAt = 0
 
-  constructor(config: StdioConfig, limits: StdioLimits, redact: ((text: string) => string) | undefined) {
+  constructor(config: StdioConfig, limits: StdioLimits = stdioLimits, redact?: (text: string) => string) {
     this.#config = config
     this.#limits = limits
     this.#tail = createTail(redact)
@@ -84,14 +61,17 @@ class ServerProcess implements StdioTransport {
     return this.#child?.pid ?? null
   }
 
+  /** Returns the last lines that the process wrote to stderr. */
   tail(): string {
     return this.#tail.text()
   }
 
+  /** Returns how it ended, if it ended by itself. */
   ending(): string | undefined {
     return this.#ending
   }
 
+  /** Kills the process; `ending` gives the reason. */
   stop(why: string): void {
     this.#stop(why)
   }

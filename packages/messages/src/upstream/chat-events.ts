@@ -11,13 +11,6 @@ import { errorTextOf, namesOf } from './openai.ts'
 import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
-export type ChatReply = {
-  /** Returns the events for a chunk; a complete, unstreamed completion counts as one chunk. */
-  add(chunk: unknown): Generator<StreamEvent>
-  /** Returns the final events. `isMarked` says whether the server marked the end of the stream. */
-  end(isMarked: boolean): Generator<StreamEvent>
-}
-
 type Text = {
   readonly kind: 'text' | 'refusal'
   waiting: string
@@ -39,16 +32,7 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
-export function createReply(
-  request: MessagesRequest,
-  dialect: Dialect,
-  thoughts: Thoughts,
-  isChatClient = false,
-): ChatReply {
-  return new ReplyConverter(request, dialect, thoughts, isChatClient)
-}
-
-class ReplyConverter implements ChatReply {
+export class ChatReply {
   readonly #request: MessagesRequest
   readonly #hasThinking: boolean
   readonly #blocks: BlockQueue
@@ -58,13 +42,14 @@ class ReplyConverter implements ChatReply {
   #stopSequence: string | null = null
   #usage: Fields = {}
 
-  constructor(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts, isChatClient: boolean) {
+  constructor(request: MessagesRequest, dialect: Dialect, thoughts: Thoughts, isChatClient = false) {
     this.#request = request
     // Clients of this API expect to see whatever the model thinks.
     this.#hasThinking = asksForThinking(request) || dialect.wantsReasoning || isChatClient
     this.#blocks = new BlockQueue(request, dialect, thoughts)
   }
 
+  /** Returns the events for a chunk; a complete, unstreamed completion counts as one chunk. */
   *add(value: unknown): Generator<StreamEvent> {
     const blocks = this.#blocks
     const chunk = fieldsOf(value)
@@ -85,6 +70,7 @@ class ReplyConverter implements ChatReply {
     yield* blocks.flush(false)
   }
 
+  /** Returns the final events. `isMarked` says whether the server marked the end of the stream. */
   *end(isMarked: boolean): Generator<StreamEvent> {
     if (this.#finish === '' && !isMarked)
       throw new UpstreamError("the upstream's reply broke off before its end. Try again.")

@@ -13,7 +13,7 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { type ChatReply, createReply } from './chat-events.ts'
+import { ChatReply } from './chat-events.ts'
 import { toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
 import { fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
@@ -81,7 +81,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       const body = toChatRequest(request, dialect, thoughts, call.terms)
       const accepted = await offer(body, SPARE, (smaller) => post(smaller, call))
       if ('refused' in accepted) return accepted
-      const reply = createReply(request, dialect, thoughts, call.terms?.api === 'chat')
+      const reply = new ChatReply(request, dialect, thoughts, call.terms?.api === 'chat')
       return sampled(accepted.incoming, request, reply, call.signal)
     },
     countTokens: async () => undefined,

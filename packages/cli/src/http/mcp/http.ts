@@ -29,7 +29,7 @@ import { createGuard } from './guard.ts'
 import { createRequestHandler, PATH } from './handler.ts'
 import { createHttpPages } from './pages.ts'
 import type { ProtectedResource } from './protected-resource.ts'
-import { createSessions } from './sessions.ts'
+import { Sessions } from './sessions.ts'
 import { createStateless } from './stateless.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 
@@ -119,7 +119,7 @@ export async function serveMcpGatewayOnHttp(
   checkAddress(address, options)
   if (key) checkKeyLength(key)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
-  const sessions = createSessions(gateway, { maxSessions, idleMs })
+  const sessions = new Sessions(gateway, { maxSessions, idleMs })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
   const guard = createGuard({ address, key, users, hosts })
   const access = createAccessWatch(users, sessions)

@@ -35,29 +35,13 @@ type SessionsOptions = {
   readonly idleMs: number
 }
 
-export type Sessions = {
-  readonly size: () => number
-  all(): readonly Session[]
-  /** Returns a session, whosever it is. */
-  get(id: string | null): Session | undefined
-  find(id: string, client: SessionClient): Promise<Session | NoSession>
-  /** Opens a session for a client's first request, which is `initialize`. */
-  begin(client: SessionClient): Promise<Session | NoSession>
-  end(session: Session): Promise<void>
-  close(): Promise<void>
-}
-
 /**
  * The share of sessions that one address, or one user, may have. On the gateway's own machine all clients share one
  * address.
  */
 const SHARE_OF_ADDRESS = 0.5
 
-export function createSessions(gateway: McpGateway, options: SessionsOptions): Sessions {
-  return new HttpSessions(gateway, options)
-}
-
-class HttpSessions implements Sessions {
+export class Sessions {
   readonly #gateway: McpGateway
   readonly #options: SessionsOptions
   readonly #byId = new Map<string, Session>()
@@ -79,6 +63,7 @@ class HttpSessions implements Sessions {
     return [...this.#all]
   }
 
+  /** Returns a session, whosever it is. */
   get(id: string | null): Session | undefined {
     return id === null ? undefined : this.#byId.get(id)
   }
@@ -92,6 +77,7 @@ class HttpSessions implements Sessions {
     return 'ended'
   }
 
+  /** Opens a session for a client's first request, which is `initialize`. */
   async begin(client: SessionClient): Promise<Session | NoSession> {
     return this.#hasRoom(client) ? this.#connect(client) : 'full'
   }
