@@ -92,9 +92,7 @@ export type ExitCode = number
 /** Thrown for invalid arguments: shown with the command's usage, exit code 2. */
 export class UsageError extends Error {}
 
-/**
- * Thrown if the command failed for a reason that the user can fix: shown without a stack trace, exit code 1.
- */
+/** Thrown if the command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
 export class CommandError extends Error {}
 
 /** Converts a library error; for an error about an option, the remedy names the flag instead. */

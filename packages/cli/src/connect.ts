@@ -117,9 +117,7 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
   return hasOnlyBroken(plan) || isMissing ? 1 : 0
 }
 
-/**
- * Returns the servers just written that can be started, as the gateway will start them, and reports why the others cannot.
- */
+/** Returns the servers just written that can be started, as the gateway will start them, and reports why the others cannot. */
 async function startable(
   { file }: Pick<ConnectTarget, 'file'>,
   added: readonly PlannedServer[],

@@ -427,9 +427,7 @@ type TokenSources = {
   readonly notify: (message: string) => void
 }
 
-/**
- * Opens the check of access tokens; returns undefined if neither the options nor the users file names an issuer.
- */
+/** Opens the check of access tokens; returns undefined if neither the options nor the users file names an issuer. */
 async function openTokens(input: Input, sources: TokenSources): Promise<TokenAccess | undefined> {
   const issuers = input.texts('oauth-issuer')
   const audience = input.text('oauth-audience')
@@ -466,10 +464,7 @@ function publicUrlIn(input: Input): string | undefined {
   return value
 }
 
-/**
- * Returns the host names that clients may use: those of `--allow`, and that of `--public-url` where only some are
- * accepted.
- */
+/** Returns the host names that clients may use: those of `--allow`, and that of `--public-url` where only some are accepted. */
 export function hostsIn(input: Input, address: string): readonly string[] {
   const hosts = input.texts('allow')
   const publicUrl = publicUrlIn(input)

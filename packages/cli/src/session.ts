@@ -283,9 +283,7 @@ type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
   readonly fromFlags: readonly PermissionRule[]
 }
 
-/**
- * Opens the permissions. Rejects if the user's own rules cannot be read, because there may be a deny rule among them.
- */
+/** Opens the permissions. Rejects if the user's own rules cannot be read, because there may be a deny rule among them. */
 export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
   const { machine, project, fromFlags, ask, refusal } = options
   const own = openUserRules(machine)
@@ -316,10 +314,7 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
 /** Whether a rule belongs to the user's own file. */
 const isStored = ({ scope }: PermissionRule) => scope === 'project' || scope === 'user'
 
-/**
- * Returns the refusal for sessions in which nobody can be asked; reports once per tool which rule would have allowed
- * it.
- */
+/** Returns the refusal for sessions in which nobody can be asked; reports once per tool which rule would have allowed it. */
 export function refuseUnasked(notify: (message: string) => void): (question: PermissionQuestion) => string {
   const refused = new Set<string>()
   return ({ call: { name }, suggested }) => {

@@ -137,9 +137,7 @@ function isNames(value: unknown): value is string[] {
 /** How long to wait for the servers if the user passes no timeout. */
 export const MAX_WAIT_SECONDS = 60
 
-/**
- * Starts the servers and lists their tools; reports those that fail or take longer than `timeout` milliseconds.
- */
+/** Starts the servers and lists their tools; reports those that fail or take longer than `timeout` milliseconds. */
 export async function listServerTools(
   named: readonly string[] | undefined,
   timeout: number | undefined,
@@ -211,9 +209,7 @@ export async function withEncoderProgress<Result>(
 
 type EncoderProgress = ReturnType<typeof createEncoderProgress>
 
-/**
- * Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate.
- */
+/** Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate. */
 export function createEncoderProgress(terminal: Terminal, now: () => number, noun = 'tools') {
   const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
   const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS

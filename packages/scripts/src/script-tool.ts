@@ -47,9 +47,7 @@ export function valueOfText(text: string): unknown {
   }
 }
 
-/**
- * Returns what to add to a script's text: the calls it made if it failed, what was cancelled, and its console output.
- */
+/** Returns what to add to a script's text: the calls it made if it failed, what was cancelled, and its console output. */
 export function remarkAbout({ state, calls, log }: ScriptOutcome): string {
   const unfinished = calls.filter(({ outcome }) => outcome === 'unfinished').length
   return [

@@ -135,10 +135,7 @@ export function skillFolders(directory: string, home = homedir()): string[] {
   return [...projectSkillFolders(directory, home), ...userSkillFolders(home)]
 }
 
-/**
- * Returns the skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted
- * them.
- */
+/** Returns the skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted them. */
 export function projectSkillFolders(directory: string, home = homedir()): string[] {
   const own = userSkillFolders(home)
   const folders = ['.agents', '.claude', '.toolshelf'].map((name) => join(directory, name, 'skills'))

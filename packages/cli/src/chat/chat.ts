@@ -286,9 +286,7 @@ function createChatStore(initial: ChatState) {
 /** Milliseconds until the servers are reported even though some are still starting. */
 const SERVERS_TIMEOUT_MS = 20_000
 
-/**
- * Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns.
- */
+/** Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns. */
 function watchServers(host: McpHost, { change, reportServers }: ChatStore): () => void {
   const notify = (line: OutputLine) => reportServers('output', line)
   const known = new Map<string, string>()

@@ -4,9 +4,7 @@ import { EDGE, type Looks, plainText, type Span, type StyledLine } from './style
 
 type Block = { readonly lines: readonly StyledLine[]; readonly end: number }
 
-/**
- * Renders Markdown. `isOpen`: more text is coming, so open marks in the last line count as closed at the end.
- */
+/** Renders Markdown. `isOpen`: more text is coming, so open marks in the last line count as closed at the end. */
 export function markdownLines(text: string, columns: number, isOpen = false): StyledLine[] {
   const source = (isOpen ? withoutLastMarks(text) : text).split('\n')
   const lines: StyledLine[] = []
@@ -77,10 +75,7 @@ function plainLineOf(line: string, isOpen: boolean): StyledLine {
 
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
 
-/**
- * Returns how many of the first lines render the same whatever follows; `fence` reopens a code block that is cut
- * there.
- */
+/** Returns how many of the first lines render the same whatever follows; `fence` reopens a code block that is cut there. */
 export function closedLines(source: readonly string[]): { readonly count: number; readonly fence?: string } {
   const unsure = source.length - 1
   const last = source.findLastIndex((line) => line.trim() !== '')

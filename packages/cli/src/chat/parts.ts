@@ -41,10 +41,7 @@ type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined 
 /** A message that is not from the model. */
 type Aside = { readonly kind: 'aside'; readonly item: Item }
 
-/**
- * Converts parts to items. Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt
- * them.
- */
+/** Converts parts to items. Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt them. */
 export function itemsOf(parts: readonly Part[], isVerbose: boolean): Item[] {
   const items: Item[] = []
   let row: Call[] = []

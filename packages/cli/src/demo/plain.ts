@@ -51,9 +51,7 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
   return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
 }
 
-/**
- * Removes the script's note, which the heading already mentions, also while only its beginning has arrived.
- */
+/** Removes the script's note, which the heading already mentions, also while only its beginning has arrived. */
 export function stripOfflineNote(text: string): string {
   const shown = harmless(text).replace(OFFLINE_NOTE, '').trim()
   const start = shown.lastIndexOf('(')

@@ -81,9 +81,7 @@ export type ServerReport = {
   readonly hidden: readonly string[]
   /** Rules that match no tool. */
   readonly idleRules: readonly string[]
-  /**
-   * Own names of tools that changed since they were pinned, and of those that the gateway holds back for that reason.
-   */
+  /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for that reason. */
   readonly changed: readonly string[]
   readonly held: readonly string[]
 }
@@ -472,10 +470,7 @@ function problemOf({ server, tool, name }: MeasuredTool): NameProblem | undefine
     : problem('clash', 'another tool of its server would have the same name')
 }
 
-/**
- * Returns the names that several servers use. Harmless with the server as prefix; clients that omit it confuse the
- * tools.
- */
+/** Returns the names that several servers use. Harmless with the server as prefix; clients that omit it confuse the tools. */
 function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
   return [...groupBy(tools, ({ tool }) => tool)]
     .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))

@@ -37,10 +37,7 @@ export async function editFile(file: string, change: (target: ConnectTarget) => 
   }
 }
 
-/**
- * Returns the files that hints may be saved in: the user's own, or those of `--config`, but no file of another
- * program.
- */
+/** Returns the files that hints may be saved in: the user's own, or those of `--config`, but no file of another program. */
 export function editableFiles(named: readonly string[] | undefined, machine: LocalMachine): string[] {
   const ofClients = new Set(configPlaces(machine).map(({ file }) => targetOf(file)))
   const files = named?.map((file) => resolve(machine.folder, file)) ?? userConfigFiles(machine)

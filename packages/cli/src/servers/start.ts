@@ -35,10 +35,7 @@ export type ServersToStart = {
 
 type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: string) => void }
 
-/**
- * Reads the configuration. Servers of an untrusted folder are listed, not started. Throws if there is no server at
- * all.
- */
+/** Reads the configuration. Servers of an untrusted folder are listed, not started. Throws if there is no server at all. */
 export async function serversToStart(
   named: readonly string[] | undefined,
   machine: LocalMachine,

@@ -50,10 +50,7 @@ function fitting(widths: number[], maxWidth: number): number[] {
   return widths
 }
 
-/**
- * Makes text from models, tools and servers safe: removes colours and cursor movements, and shows other control
- * characters.
- */
+/** Makes text from models, tools and servers safe: removes colours and cursor movements, and shows other control characters. */
 export function harmless(text: string): string {
   return marked(stripVTControlCharacters(text), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)
 }
@@ -75,9 +72,7 @@ function marked(text: string, unseen: RegExp): string {
     .replaceAll(unseen, (one) => (one === '\n' ? one : '?'))
 }
 
-/**
- * Returns the rows that a text takes, as an upper bound: words are not broken, non-ASCII characters take two columns.
- */
+/** Returns the rows that a text takes, as an upper bound: words are not broken, non-ASCII characters take two columns. */
 export function rowsOf(text: string, columns: number): number {
   return text.split('\n').reduce((rows, line) => rows + rowsOfLine(line, columns), 0)
 }

@@ -77,9 +77,7 @@ export function openTrustStore(place: string, notify: (message: string) => void)
   }
 }
 
-/**
- * Makes the record of a decision about a project in its current state. Files decided about earlier stay decided.
- */
+/** Makes the record of a decision about a project in its current state. Files decided about earlier stay decided. */
 export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
   const items = project.items.map(knownItem)
   const others = (before?.items ?? []).filter(({ file }) => !project.files.has(file))

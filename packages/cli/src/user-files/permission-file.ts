@@ -25,9 +25,7 @@ type ReadRules = {
 
 /** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
 
-/**
- * Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`.
- */
+/** Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`. */
 export function openUserRules(machine: LocalMachine) {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)

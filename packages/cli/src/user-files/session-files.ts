@@ -26,9 +26,7 @@ export function dataFolder(
   return join(data && isAbsolute(data) ? data : join(home, '.local', 'share'), 'toolshelf')
 }
 
-/**
- * Returns the folder of long results of all sessions and of the gateway, which are kept until they expire.
- */
+/** Returns the folder of long results of all sessions and of the gateway, which are kept until they expire. */
 export function resultsFolder(): string {
   return join(dataFolder(), 'results')
 }

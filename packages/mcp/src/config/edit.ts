@@ -403,9 +403,7 @@ const KEY = 'mcp_servers'
 /** The removed text, and the edits that remove it and put `entry` in its place. */
 type TomlEdits = { readonly edits: readonly Edit[]; readonly removed: string; readonly added: string }
 
-/**
- * Returns the edits; `isWhole` if all servers of the file move, so that the table of all of them may be removed, too.
- */
+/** Returns the edits; `isWhole` if all servers of the file move, so that the table of all of them may be removed, too. */
 function editTables(
   text: string,
   names: ReadonlySet<string>,

@@ -47,10 +47,7 @@ export function expand(text: string, environment: Environment): Expanded {
   return { text: expanded, missing, foreign, used }
 }
 
-/**
- * Returns the names of the environment variables that a string refers to, including those in defaults, without
- * duplicates.
- */
+/** Returns the names of the environment variables that a string refers to, including those in defaults, without duplicates. */
 export function variablesIn(text: string): string[] {
   const names = new Set<string>()
   for (const [, name, fallback] of text.matchAll(reference)) {

@@ -2,10 +2,7 @@
 import { closestNames, matchesAny } from '@toolshelf/core/internal'
 import type { ServerConfig, ServerStatus } from '../types.ts'
 
-/**
- * Returns rules that match no tool, each with the name that was probably meant. Empty while the server's tools are
- * unknown.
- */
+/** Returns rules that match no tool, each with the name that was probably meant. Empty while the server's tools are unknown. */
 export function idleRules({ config, tools, hidden }: ServerStatus): readonly string[] {
   const names = [...tools.map(({ name }) => name), ...hidden]
   if (names.length === 0) return []

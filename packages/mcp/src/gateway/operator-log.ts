@@ -8,9 +8,7 @@ const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'aler
 const MAX_PER_MINUTE = 10
 const MINUTE_MS = 60_000
 
-/**
- * Reports the servers' warnings and errors that go to no client, a few per minute, until the returned function is called.
- */
+/** Reports the servers' warnings and errors that go to no client, a few per minute, until the returned function is called. */
 export function reportToOperator(
   host: McpHost,
   isForOperator: (event: LogEvent) => boolean,

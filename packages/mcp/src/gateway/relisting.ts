@@ -4,10 +4,7 @@
 export type Relisting = ReturnType<typeof createRelisting>
 
 const MAX_WAIT_MS = 5000
-/**
- * Milliseconds for the client to process the list: about as long as its request took, because both wait for its event
- * loop.
- */
+/** Milliseconds for the client to process the list: about as long as its request took, because both wait for its event loop. */
 const MIN_DIGESTION_MS = 50
 const MAX_DIGESTION_MS = 1000
 

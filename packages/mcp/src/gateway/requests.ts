@@ -47,9 +47,7 @@ type RequestContext = {
   readonly handle: Server['setRequestHandler']
   /** Starts the servers with the first request: the client's capabilities are known only then. */
   readonly begin: (request: Request) => void
-  /**
-   * Returns how long a client may cache a list: not at all while more tools are expected. Only in the newer protocol.
-   */
+  /** Returns how long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
   readonly fresh: () => { readonly ttlMs: number; readonly cacheScope: 'private' } | object
   /**
    * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number

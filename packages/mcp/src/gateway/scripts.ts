@@ -109,10 +109,7 @@ function callsOf(source: string, options: CountedCall, inner: InnerCalls): CallF
 
 type Plan = { readonly tool: PoolTool; readonly input: Fields; readonly source: string }
 
-/**
- * Asks the user once per script and tool, showing the whole script; returns why it is refused, or undefined if it is
- * allowed.
- */
+/** Asks the user once per script and tool, showing the whole script; returns why it is refused, or undefined if it is allowed. */
 async function approve(plan: Plan, options: CallOptions, inner: InnerCalls): Promise<string | undefined> {
   const { name, server } = plan.tool
   const refusal = await ask(plan, options)

@@ -161,10 +161,7 @@ function extensionsOf(servers: readonly KnownServer[]): Fields {
   return Object.fromEntries(declared.reverse())
 }
 
-/**
- * Returns vendor extensions and MCP Apps. Other MCP extensions define requests of their own or concern a single
- * connection.
- */
+/** Returns vendor extensions and MCP Apps. Other MCP extensions define requests of their own or concern a single connection. */
 export function passableExtensions(extensions: unknown): Fields {
   if (typeof extensions !== 'object' || extensions === null || Array.isArray(extensions)) return {}
   const passable = Object.entries(extensions).filter(([name]) => name === PAGES || !isReservedKey(name))

@@ -36,9 +36,7 @@ export type AlwaysLoadRefusal = {
   readonly reason: string | undefined
 }
 
-/**
- * Returns the refusals by server. Processes servers in the order of the configuration, so that the result is deterministic.
- */
+/** Returns the refusals by server. Processes servers in the order of the configuration, so that the result is deterministic. */
 export function refuseMarks(
   servers: readonly ServerTools[],
   limits: AlwaysLoadLimits = alwaysLoadLimits,

@@ -53,9 +53,7 @@ export function createListeners(notify: (message: string) => void) {
         }
       }
     },
-    /**
-     * Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout.
-     */
+    /** Resolves when the condition no longer holds (checked at each event), when the signal aborts, or after the timeout. */
     async untilNot(condition: () => boolean, { signal, timeoutMs }: WaitOptions) {
       let timer: ReturnType<typeof setTimeout> | undefined
       await new Promise<void>((resolve) => {

@@ -64,9 +64,7 @@ export type McpHostOptions = {
    * (`scope`) that its token lacks. Default: names the option `authorize`.
    */
   readonly loginHint?: (server: string, scope?: string) => string
-  /**
-   * Answers questions of servers during calls that have no handler of their own; outside of calls, only `roots/list`.
-   */
+  /** Answers questions of servers during calls that have no handler of their own; outside of calls, only `roots/list`. */
   readonly questionHandler?: QuestionHandler
   /** Called with messages for the operator. */
   readonly notify?: (message: string) => void

@@ -95,9 +95,7 @@ export class ServerQuestions {
     return this.#askRoots(otherwise, method, params, signal)
   }
 
-  /**
-   * Returns the client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous.
-   */
+  /** Returns the client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous. */
   owner(): object | undefined {
     const call = this.#callNow()
     if (!call || callContext.getStore() === call) return call?.client

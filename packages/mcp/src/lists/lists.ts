@@ -160,10 +160,7 @@ export function createPageTools(host: McpHost, addresses: Addresses) {
     read(client: object, server: string) {
       readBy.set(client, (readBy.get(client) ?? new Set()).add(server))
     },
-    /**
-     * Finds the tool of a call: by the gateway's name for it, or by its own name if the client has read a page of its
-     * server.
-     */
+    /** Finds the tool of a call: by the gateway's name for it, or by its own name if the client has read a page of its server. */
     find(name: string, client: object | undefined) {
       const ours = hidden().find((one) => one.name === name)
       if (ours) return { server: ours.server, tool: ours.tool.name }
@@ -190,9 +187,7 @@ export function createPageTools(host: McpHost, addresses: Addresses) {
 const MAX_CHARACTERS = 120_000
 const MAX_META_CHARACTERS = 10_000
 
-/**
- * Returns a tool as a client lists it. Removes the task fields: tasks are an agreement between a client and one server.
- */
+/** Returns a tool as a client lists it. Removes the task fields: tasks are an agreement between a client and one server. */
 export function listedTool({ name, tool, definition, names }: PoolTool): Fields {
   const whole = listableTool((tool as ShelvedTool).listed)
   const described = { name, ...(definition.description ? { description: definition.description } : {}) }
@@ -351,9 +346,7 @@ function listable(isRight: (entry: unknown) => boolean, key: string): (entry: un
   }
 }
 
-/**
- * Cleans an entry's texts. A resource's name is only for display; prompts and their arguments are identified by name.
- */
+/** Cleans an entry's texts. A resource's name is only for display; prompts and their arguments are identified by name. */
 function cleanEntry(entry: Fields, key: string): Fields {
   const cleaned = cleanTexts(entry)
   const { name, [key]: own } = entry
@@ -422,10 +415,7 @@ const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable: listab
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 
 const PAGE_TIMEOUT_MS = 5000
-/**
- * Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10
- * MB.
- */
+/** Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10 MB. */
 const MAX_OF_ONE = 2_000_000
 const MAX_OF_ALL = 8_000_000
 /**

@@ -128,10 +128,7 @@ function needsLogin(server: string, why?: string, command = `toolshelf login ${s
 const MAX_REQUEST_MS = 20_000
 const fetchUpTo = boundedFetch(32_000_000)
 
-/**
- * Fetches with a timeout, so that a response that never comes or ends does not block others that wait for the same
- * tokens.
- */
+/** Fetches with a timeout, so that a response that never comes or ends does not block others that wait for the same tokens. */
 export const briefFetch: typeof fetch = (input, init) => {
   const bound = AbortSignal.timeout(MAX_REQUEST_MS)
   return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })

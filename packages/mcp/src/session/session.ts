@@ -137,9 +137,7 @@ function addressOf({ url }: RemoteConfig): URL {
   return new URL(url)
 }
 
-/**
- * Returns whether the error is an HTTP status with which servers that speak only SSE refuse a streamable HTTP request.
- */
+/** Returns whether the error is an HTTP status with which servers that speak only SSE refuse a streamable HTTP request. */
 function isRefusedByHttp(error: unknown): boolean {
   const cause = error instanceof SessionError ? error.cause : error
   return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)

@@ -178,10 +178,7 @@ export class StdioTransport implements Transport {
     })
   }
 
-  /**
-   * Returns the error for a full input. Kills the server only if it reads nothing at all: it may be busy with other
-   * calls.
-   */
+  /** Returns the error for a full input. Kills the server only if it reads nothing at all: it may be busy with other calls. */
   #full(bytes: number): Error {
     const { stuckMs = STUCK_MS } = this.#limits
     if (performance.now() - this.#readAt > stuckMs) return this.#stop('it no longer reads its input')
@@ -353,10 +350,7 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
 const OPEN = 123
 const CLOSE = 125
 
-/**
- * Returns whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is
- * slow.
- */
+/** Returns whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is slow. */
 function looksLikeObject(line: Buffer): boolean {
   let start = 0
   let end = line.length - 1

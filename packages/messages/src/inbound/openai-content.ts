@@ -60,10 +60,7 @@ export function mediaSource(url: string): Fields {
   return { type: 'base64', media_type: type, data: url.slice(start.length) }
 }
 
-/**
- * Adds a first user message if the model begins the conversation, which OpenAI's APIs accept and the Messages API does
- * not.
- */
+/** Adds a first user message if the model begins the conversation, which OpenAI's APIs accept and the Messages API does not. */
 export function startedByUser(messages: readonly Fields[]): readonly Fields[] {
   return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
 }

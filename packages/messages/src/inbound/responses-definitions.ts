@@ -2,10 +2,7 @@
 import { type Fields, fieldsOf, textOf } from '@toolshelf/core/internal'
 import { fromFreeform } from './freeform.ts'
 
-/**
- * Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI
- * runs.
- */
+/** Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI runs. */
 export function clientToolDefinition(tool: Fields): Fields | undefined {
   switch (tool.type) {
     case 'custom':

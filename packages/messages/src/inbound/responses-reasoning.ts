@@ -13,9 +13,7 @@ export function asksForSummary(reasoning: unknown): boolean {
   return asked !== '' && asked !== 'none'
 }
 
-/**
- * Returns the thinking block in a reasoning item; undefined if the item has nothing that a model could take back.
- */
+/** Returns the thinking block in a reasoning item; undefined if the item has nothing that a model could take back. */
 export function fromReasoning(item: Fields): Fields | undefined {
   const encrypted = textOf(item.encrypted_content)
   if (encrypted === '') return undefined

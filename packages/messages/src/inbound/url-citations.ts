@@ -3,9 +3,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@toolshelf/core/internal'
 import { citedRange } from '../upstream/citations.ts'
 
-/**
- * A source and the range of characters that it supports; the Messages API cites for a whole block instead.
- */
+/** A source and the range of characters that it supports; the Messages API cites for a whole block instead. */
 type UrlCitation = {
   readonly url: string
   readonly title: string

@@ -24,9 +24,7 @@ export function parseExact(json: string): unknown {
   }
 }
 
-/**
- * Returns whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned.
- */
+/** Returns whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned. */
 export function isDeepJson(json: string): boolean {
   if (json.length < 2 * MAX_JSON_DEPTH) return false
   const bytes = Buffer.from(json)

@@ -5,10 +5,7 @@ import { endOfJsonString, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a]
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/**
- * Thrown if the structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole
- * text.
- */
+/** Thrown if the structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole text. */
 export class ScanError extends SyntaxError {}
 
 /** Thrown if values are nested more than MAX_JSON_DEPTH levels deep. */

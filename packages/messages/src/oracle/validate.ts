@@ -132,10 +132,7 @@ function checkSampling({ temperature, stop_sequences: stops }: Fields): Refusal 
 /** SDK, `ToolChoice`. */
 const CHOICES: readonly unknown[] = ['auto', 'any', 'tool', 'none']
 
-/**
- * A choice needs tools, and a forced tool must be one of them. Whether it may be a deferred one is not published (wire
- * 32).
- */
+/** A choice needs tools, and a forced tool must be one of them. Whether it may be a deferred one is not published (wire 32). */
 function checkChoice({ tool_choice: choice, tools }: Fields, turns: readonly Turn[]): Refusal | undefined {
   if (choice === undefined || choice === null) return undefined
   const { type, name } = fieldsOf(choice)

@@ -200,9 +200,7 @@ function hasMissing(
   return false
 }
 
-/**
- * Returns whether any reply carries or is remembered with hidden searches for tools that are deferred now.
- */
+/** Returns whether any reply carries or is remembered with hidden searches for tools that are deferred now. */
 export function isRestored(messages: readonly Fields[], restoring: RestoreContext): boolean {
   return (
     hasSearches(messages, restoring) &&

@@ -4,10 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '@toolshelf/core/internal'
 
 const CITED = 'toolshelf.cited.'
 
-/**
- * Converts the `annotations` of a text, in the shape of Responses or, with the fields one level deeper, of Chat
- * Completions.
- */
+/** Converts the `annotations` of a text, in the shape of Responses or, with the fields one level deeper, of Chat Completions. */
 export function citationsOf(annotations: unknown, text: string): Fields[] {
   return listOf(annotations)
     .map(fieldsOf)

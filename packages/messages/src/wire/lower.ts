@@ -552,10 +552,7 @@ function parsed(text: string): Fields {
 const OLD = ['name', 'description', 'input_schema', 'type', 'cache_control']
 const NEWER = ['defer_loading', 'allowed_callers', 'input_examples', 'strict', 'eager_input_streaming']
 
-/**
- * Returns the fields of a tool that older APIs do not accept. Tools defined by the API itself have fields of their
- * own.
- */
+/** Returns the fields of a tool that older APIs do not accept. Tools defined by the API itself have fields of their own. */
 export function newerFields(tool: Fields): string[] {
   const isCustom = kindOf(tool) === 'custom'
   return Object.keys(tool).filter((field) => (isCustom ? !OLD.includes(field) : NEWER.includes(field)))

@@ -149,9 +149,7 @@ function createWatch(notify: (message: string) => void) {
   return { failed, exporter: watched }
 }
 
-/**
- * Returns the sampler that the environment selects; for unknown names the standard's default, `parentbased_always_on`.
- */
+/** Returns the sampler that the environment selects; for unknown names the standard's default, `parentbased_always_on`. */
 function samplerIn(environment: { readonly [name: string]: string | undefined }): Sampler {
   const name = environment.OTEL_TRACES_SAMPLER ?? ''
   const [, isByParent, kind] = /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name) ?? []
@@ -169,10 +167,7 @@ type ResultEvent = Extract<Trace, { type: 'result' }>
 /** The event of a finished model response. */
 type SampledEvent = Extract<Trace, { type: 'sampled' }>
 
-/**
- * Returns the attributes of a model request. The provider is the one that defined the API, not the one that runs the
- * model.
- */
+/** Returns the attributes of a model request. The provider is the one that defined the API, not the one that runs the model. */
 function chatAttributes({ model, api }: SampledEvent): Attributes {
   return {
     'gen_ai.operation.name': 'chat',

@@ -39,10 +39,7 @@ local function versionOf(key)
   return string.match(head, '^([^\\n]*)\\n') or ''
 end`
 
-/**
- * ARGV: the version that the value must have, or an empty string for none; the new text; milliseconds or an empty
- * string.
- */
+/** ARGV: the version that the value must have, or an empty string for none; the new text; milliseconds or an empty string. */
 const SET_IF = script(`${VERSION_OF}
 if versionOf(KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
@@ -53,9 +50,7 @@ const DELETE_IF = script(`${VERSION_OF}
 if versionOf(KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
-/**
- * ARGV: the amount, the new version, milliseconds. Returns the sum as a string with the fewest digits that represent it.
- */
+/** ARGV: the amount, the new version, milliseconds. Returns the sum as a string with the fewest digits that represent it. */
 const ADD = script(`
 local old = redis.call('GET', KEYS[1])
 local sum = tonumber(ARGV[1])

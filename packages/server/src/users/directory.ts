@@ -28,9 +28,7 @@ import {
   withUids,
 } from './records.ts'
 
-/**
- * Profiles, users and keys, wherever they are stored. Methods reject with a `StoreError` while that cannot be reached.
- */
+/** Profiles, users and keys, wherever they are stored. Methods reject with a `StoreError` while that cannot be reached. */
 export type UserDirectory = {
   /** Where they are stored, for messages: the file, or the kind of store. */
   readonly place: string

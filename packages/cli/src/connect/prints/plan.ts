@@ -60,9 +60,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
   }
 }
 
-/**
- * Plans what is copied. A file named by `--from` is the user's choice; other files of the folder must be trusted first.
- */
+/** Plans what is copied. A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
 export async function makePlan(
   from: readonly string[] | undefined,
   target: ConnectTarget,

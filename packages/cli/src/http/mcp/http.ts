@@ -232,9 +232,7 @@ function alwaysLoadedServers(host: McpHost, timeoutMs: number): ReadinessCheck {
   }
 }
 
-/**
- * Declared to servers, because the client is not known yet; a capability that it lacks is refused when a server uses it.
- */
+/** Declared to servers, because the client is not known yet; a capability that it lacks is refused when a server uses it. */
 const EVERY_CAPABILITY = {
   elicitation: { form: {}, url: {} },
   sampling: {},

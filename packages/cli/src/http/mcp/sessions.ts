@@ -35,10 +35,7 @@ type SessionsOptions = {
   readonly idleMs: number
 }
 
-/**
- * The share of sessions that one address, or one user, may have. On the gateway's own machine all clients share one
- * address.
- */
+/** The share of sessions that one address, or one user, may have. On the gateway's own machine all clients share one address. */
 const SHARE_OF_ADDRESS = 0.5
 
 export class Sessions {

@@ -106,9 +106,7 @@ function endpointOf(message: Fields, method: string): string {
   return METHODS.has(method) ? method : 'other'
 }
 
-/**
- * Returns whether a message belongs to a running call: a response, a notification, or an answer in the newer protocol.
- */
+/** Returns whether a message belongs to a running call: a response, a notification, or an answer in the newer protocol. */
 function isContinuing({ method, id, params }: Fields): boolean {
   return method === undefined || id === undefined || fieldsOf(params).requestState !== undefined
 }

@@ -100,9 +100,7 @@ const SCHEMAS: { readonly [api in ApiName]: Buffer } = {
   responses: Buffer.from('"parameters"'),
 }
 
-/**
- * Returns the response headers that describe the outcome. Streams have no figures, which are known only at the end.
- */
+/** Returns the response headers that describe the outcome. Streams have no figures, which are known only at the end. */
 export function outcomeHeaders({
   mode,
   wire,
