@@ -16,8 +16,6 @@ import { isKeptThought } from './upstream/thoughts.ts'
 /** A thinking block and its index in the original reply. */
 type Hidden = { readonly at: number; readonly block: Fields }
 
-/** Hides and restores thinking. */
-
 /** Creates a memory of hidden thinking with this limit. */
 export function createHiddenThoughts(maxCharacters?: number) {
   const memory = createSizedCache<readonly Hidden[]>(maxCharacters)

@@ -2,7 +2,6 @@
 import type { PoolTool } from '@toolshelf/core'
 import type { ScriptOutcome } from './types.ts'
 
-/** The name of the tool that runs scripts. */
 export const SCRIPT_TOOL = 'RunScript'
 
 /** The tool's definition, without the fields whose names differ between the API and MCP. The same for all servers. */

@@ -30,7 +30,6 @@ import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
 import { imageBlock } from './files.ts'
 
 /** Collects output and cuts its middle. */
-
 function createMiddleCut(maxBytes: number) {
   const half = Math.floor(maxBytes / 2)
   let head = Buffer.alloc(0)

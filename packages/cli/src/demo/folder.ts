@@ -4,7 +4,6 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Creates the folder. */
 export async function temporaryFolder(): Promise<{ readonly folder: string; readonly remove: () => void }> {
   const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
   const remove = () => {

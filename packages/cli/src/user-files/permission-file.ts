@@ -23,8 +23,6 @@ type ReadRules = {
   readonly problems: readonly string[]
 }
 
-/** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
-
 /** Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`. */
 export function openUserRules(machine: LocalMachine) {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')

@@ -3,8 +3,6 @@
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
 
-/** The clients of the sessionless protocol. */
-
 /** Returns the client's own name and version in a request of the sessionless protocol. */
 export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
   const { name, version } = fieldsOf(envelope?.[CLIENT_INFO_META_KEY])

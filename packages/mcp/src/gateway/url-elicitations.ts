@@ -14,7 +14,6 @@ type UrlElicitations = {
   close(): void
 }
 
-/** The client that makes a call. */
 type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean

@@ -9,7 +9,6 @@ import { type CredentialFile, readCredentials } from '../oauth/credentials.ts'
 import type { AuthProvider, CallOptions, HostEvent, McpHost, ServerConfig } from '../types.ts'
 import { CredentialError, type CredentialStore, type UserCredentials } from './credential-store.ts'
 
-/** Options of `createPersonalHosts`. */
 export type PersonalHostsOptions = {
   /** The personal servers, as configured. */
   readonly servers: readonly ServerConfig[]

@@ -415,8 +415,6 @@ function createTail(redact: (text: string) => string = (text) => text) {
   }
 }
 
-/** Counts a server's unsolicited output. */
-
 const BURST_BYTES = 4_000_000
 const BYTES_PER_MILLISECOND = 256
 const BURST_TIME = 100
@@ -424,6 +422,7 @@ const BURST_TIME = 100
 const TIME_PER_MILLISECOND = 0.1
 const MAX_PAUSE_MS = 5000
 
+/** Slows the reading of a server whose unsolicited output exceeds its budget. */
 function createThrottle(now: () => number) {
   const bytes = createBudget(BURST_BYTES, BYTES_PER_MILLISECOND)
   const time = createBudget(BURST_TIME, TIME_PER_MILLISECOND)

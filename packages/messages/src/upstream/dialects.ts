@@ -187,7 +187,6 @@ export const messagesDialect: Partial<Dialect> = {
   efforts: FIVE,
 }
 
-/** Returns the dialect of a server with a model. */
 export function dialectOf({ hostname }: URL, model: string, otherwise: Partial<Dialect> = {}): Dialect {
   const rows = ROWS.filter((row) => row.host?.test(hostname) || row.model?.test(model))
   return Object.assign({}, PLAIN, otherwise, ...rows.map(({ has }) => has))

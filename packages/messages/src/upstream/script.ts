@@ -127,7 +127,6 @@ function chosenWire({ api }: ModelScript, forced: UpstreamWire | undefined): Cho
 /** Loaded by the first request: whoever only has this door open needs no model of the API. */
 const loadOracle = () => import('../oracle.ts')
 
-/** What the script's API refuses. */
 function refusing({ api, boundThinking }: ModelScript, { headers }: UpstreamCall) {
   const betas = parseBetas(headers['anthropic-beta'])
   return { betas, isOldProxy: api === 'old', bindsThinking: boundThinking }

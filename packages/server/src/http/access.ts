@@ -3,8 +3,6 @@
 import { OptionError } from '@toolshelf/core/internal/node'
 import { LOOPBACK } from './http.ts'
 
-/** Which host names and origins a server accepts. */
-
 /**
  * Creates the check of host names and origins.
  *

@@ -19,8 +19,6 @@ import {
   skipSpace,
 } from '@toolshelf/messages/internal'
 
-/** Parses bodies and remembers their parts. */
-
 type ReaderOptions = {
   /** Cache size in bytes for tools, and the same again for messages and for the items of Responses. */
   readonly maxCacheBytes?: number

@@ -31,7 +31,6 @@ import { reportAnswer } from './report-answer.ts'
 import { failureReason, outcomeHeaders, type RequestContext, recordRequest } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
-/** Options of `serveMessagesGateway`. */
 export type MessagesHttpOptions = {
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
