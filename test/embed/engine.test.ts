@@ -3,9 +3,14 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createEmbedder, type Engine, floatsOf } from '../../packages/core/src/embed/embedder.ts'
-import { createEngine, type EngineModules, packages } from '../../packages/core/src/embed/engine.ts'
-import { temporaryFolder } from './support.ts'
+import { createEmbedder } from '../../packages/core/src/embed/embedder.ts'
+import {
+  createEngine,
+  type Engine,
+  type EngineModules,
+  packages,
+} from '../../packages/core/src/embed/engine.ts'
+import { floatsOf, temporaryFolder } from './support.ts'
 
 const manifest = `export default { id: 'small', dimensions: 4 }`
 const simple = `

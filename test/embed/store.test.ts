@@ -5,11 +5,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { floatsOf } from '../../packages/core/src/embed/embedder.ts'
-import { quantize, recordSize } from '../../packages/core/src/embed/records.ts'
-import { defaultFolder, openStore, type VectorStore } from '../../packages/core/src/embed/store.ts'
+import {
+  defaultFolder,
+  openStore,
+  quantize,
+  recordSize,
+  type VectorStore,
+} from '../../packages/core/src/embed/store.ts'
 import { bundled } from '../../packages/testkit/src/bundled.ts'
-import { DIMENSIONS, temporaryFolder, textsOf, vectorOf } from './support.ts'
+import { DIMENSIONS, floatsOf, temporaryFolder, textsOf, vectorOf } from './support.ts'
 
 const size = recordSize(DIMENSIONS)
 const fileIn = (folder: string) => join(folder, `fake-${DIMENSIONS}.vectors`)

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Engine } from '../../packages/core/src/embed/embedder.ts'
+import type { Engine } from '../../packages/core/src/embed/engine.ts'
+import type { Vector } from '../../packages/core/src/embed/store.ts'
 
 export const DIMENSIONS = 8
 
@@ -13,6 +14,11 @@ export function vectorOf(text: string): number[] {
   for (const character of `${text}.`) vector[character.charCodeAt(0) % DIMENSIONS]! += 1
   const length = Math.hypot(...vector)
   return vector.map((number) => number / length)
+}
+
+/** The numbers of a stored vector, each within half a step of the original. */
+export function floatsOf({ codes, scale }: Vector): Float32Array {
+  return Float32Array.from(codes, (code) => code * scale)
 }
 
 export type FakeEngine = Engine & {

