@@ -3,6 +3,7 @@
 // Implements A1, A2, A3, A4, A6, A7, A9, C3, U1.
 
 import { appendNote, type Facts, type FoldedHistory } from './history.ts'
+import { groupBy } from './lib/objects.ts'
 import { cleanText, cut, oneLine } from './lib/text.ts'
 import { byName } from './names.ts'
 import {
@@ -248,19 +249,9 @@ function firstOf(lines: readonly string[], max: number): string[] {
 
 function listed(tools: readonly PoolTool[], step: AnnouncementStep, input: AnnounceInput): string[] {
   if (step === 'names') return tools.map(({ name }) => name)
-  const groups = [...byServer(tools)]
+  const groups = [...groupBy(tools, ({ server }) => server ?? '')]
   if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members, input.namePrefix))
   return groups.map(([server, members]) => counted(server, members.length, input.servers.get(server)))
-}
-
-function byServer(tools: readonly PoolTool[]): Map<string, PoolTool[]> {
-  const groups = new Map<string, PoolTool[]>()
-  for (const entry of tools) {
-    const members = groups.get(entry.server ?? '')
-    if (members) members.push(entry)
-    else groups.set(entry.server ?? '', [entry])
-  }
-  return groups
 }
 
 function described({ name, tool }: PoolTool, limit: number): string {

@@ -3,6 +3,7 @@
 // URL).
 // Implements G1, G3, Q4.
 
+import { fieldsOf, isFields } from './lib/json.ts'
 import { quote } from './lib/text.ts'
 import { ShelfError, type WireName, wireNames } from './types.ts'
 
@@ -166,50 +167,35 @@ function hostOf(url: string): string | undefined {
 
 /** Replaces the parts of a table that the replacement contains. Throws if a part is invalid. */
 export function mergeCapabilities(table: Capabilities, replacement: unknown): Capabilities {
-  if (!isRecord(replacement))
+  if (!isFields(replacement))
     throw bad('must be an object with models, providers or withoutReferences', replacement)
-  const { models, providers, withoutReferences } = replacement
+  const part = <Name extends keyof Capabilities>(name: Name, isRow: (row: unknown) => boolean) => {
+    const rows = replacement[name]
+    if (rows === undefined) return table[name]
+    if (!Array.isArray(rows)) throw bad(`"${name}" must be a list`, rows)
+    const wrong = rows.findIndex((row) => !isRow(row))
+    if (wrong >= 0) throw bad(`"${name}" has an entry of the wrong form at position ${wrong}`, rows[wrong])
+    return rows as unknown as Capabilities[Name]
+  }
   return {
-    models: models === undefined ? table.models : checkRows<ModelRow>(models, isModelRow, 'models'),
-    providers:
-      providers === undefined
-        ? table.providers
-        : checkRows<ProviderRow>(providers, isProviderRow, 'providers'),
-    withoutReferences:
-      withoutReferences === undefined
-        ? table.withoutReferences
-        : checkRows<string>(withoutReferences, isPattern, 'withoutReferences'),
+    models: part('models', (row) => isPattern(fieldsOf(row).match)),
+    providers: part('providers', isProviderRow),
+    withoutReferences: part('withoutReferences', isPattern),
   }
 }
 
 const compiled = new Map<string, RegExp>()
 
 function matches(pattern: string, model: string): boolean {
-  let expression = compiled.get(pattern)
-  if (!expression) {
-    expression = new RegExp(pattern, 'iu')
-    compiled.set(pattern, expression)
-  }
+  const expression = compiled.get(pattern) ?? new RegExp(pattern, 'iu')
+  compiled.set(pattern, expression)
   return expression.test(model)
 }
 
-function checkRows<Row>(rows: unknown, isRow: (row: unknown) => boolean, part: string): readonly Row[] {
-  if (!Array.isArray(rows)) throw bad(`"${part}" must be a list`, rows)
-  const wrong = rows.findIndex((row) => !isRow(row))
-  if (wrong >= 0) throw bad(`"${part}" has an entry of the wrong form at position ${wrong}`, rows[wrong])
-  return rows
-}
-
-function isModelRow(row: unknown): boolean {
-  return isRecord(row) && isPattern(row.match)
-}
-
 function isProviderRow(row: unknown): boolean {
+  const { provider, references, wire } = fieldsOf(row)
   return (
-    isRecord(row) &&
-    typeof row.provider === 'string' &&
-    typeof row.references === 'boolean' &&
-    wireNames.includes(row.wire as WireName)
+    typeof provider === 'string' && typeof references === 'boolean' && wireNames.includes(wire as WireName)
   )
 }
 
@@ -220,10 +206,6 @@ function isPattern(value: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function bad(what: string, value: unknown): ShelfError {

@@ -6,7 +6,8 @@
 
 import type { BilledTokens } from './figures.ts'
 import type { Facts } from './history.ts'
-import { hash, oncePer } from './lib/objects.ts'
+import { listOf } from './lib/json.ts'
+import { groupBy, hash, oncePer } from './lib/objects.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { allDefinitionTokens, definitionTokens } from './tokens.ts'
 import type { Block, Context, Decision, Origin, Pool, PoolTool, RequestTool } from './types.ts'
@@ -414,9 +415,6 @@ export type ConversationListener = TraceListener & {
   readonly traceId?: string | undefined
 }
 
-type PoolEvent = Extract<Trace, { type: 'pool' }>
-type ToolsEvent = Extract<Trace, { type: 'tools' }>
-
 /** The events that describe a pool: its parts, then the pool itself. */
 type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
 
@@ -438,25 +436,13 @@ export type DescribedTools = {
 export const describePool = oncePer(({ immediate, deferred }: DescribedTools): PoolDescription => {
   const all = [...immediate, ...deferred]
   const isDeferred = new Set(deferred)
-  const groups = new Map<string | undefined, DescribedTool[]>()
-  for (const tool of all) {
-    const group = groups.get(tool.server)
-    if (group) group.push(tool)
-    else groups.set(tool.server, [tool])
-  }
-  const parts = [...groups].flatMap(([server, tools]) =>
+  const parts = [...groupBy(all, ({ server }) => server)].flatMap(([server, tools]) =>
     inParts(tools).map((part) => partEvent(server, part, isDeferred)),
   )
   const ids = parts.map(({ id }) => id)
-  const event: PoolEvent = {
-    type: 'pool',
-    id: hash(ids.join()),
-    parts: ids,
-    total: all.length,
-    immediate: immediate.length,
-    tokens: allDefinitionTokens(all),
-  }
-  return { id: event.id, events: [...parts, event] }
+  const id = hash(ids.join())
+  const counts = { total: all.length, immediate: immediate.length, tokens: allDefinitionTokens(all) }
+  return { id, events: [...parts, { type: 'pool', id, parts: ids, ...counts }] }
 })
 
 function inParts(tools: readonly DescribedTool[]): DescribedTool[][] {
@@ -478,9 +464,10 @@ function partEvent(
   server: string | undefined,
   tools: readonly DescribedTool[],
   isDeferred: ReadonlySet<DescribedTool>,
-): ToolsEvent {
-  const immediate = tools.filter((tool) => !isDeferred.has(tool)).map(({ name }) => name)
-  const deferred = tools.filter((tool) => isDeferred.has(tool)).map(({ name }) => name)
+): Extract<Trace, { type: 'tools' }> {
+  const namesOf = (wantsDeferred: boolean) =>
+    tools.filter((tool) => isDeferred.has(tool) === wantsDeferred).map(({ name }) => name)
+  const [immediate, deferred] = [namesOf(false), namesOf(true)]
   const tokens = tools.map(definitionTokens)
   const id = hash(JSON.stringify([server, immediate, deferred, tokens]))
   return { type: 'tools', id, server, immediate, deferred, tokens }
@@ -488,15 +475,9 @@ function partEvent(
 
 /** Returns the share of a pool that a model sees with these distinct names; ignores names of other tools. */
 export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
-  let visible = 0
-  let tokensWith = 0
-  for (const name of names) {
-    const entry = pool.byName.get(name)
-    if (!entry) continue
-    visible++
-    tokensWith += definitionTokens(entry)
-  }
-  return { visible, total: pool.tools.length, tokensWith, tokensWithout: tokensOfPool(pool) }
+  const visible = names.flatMap((name) => pool.byName.get(name) ?? [])
+  const tokens = { tokensWith: allDefinitionTokens(visible), tokensWithout: tokensOfPool(pool) }
+  return { visible: visible.length, total: pool.tools.length, ...tokens }
 }
 
 const tokensOfPool = oncePer(({ tools }: Pool) => allDefinitionTokens(tools))
@@ -507,22 +488,18 @@ type Assembled = PrefixInput & {
 
 /** Most causes in one event. */
 const MAX_CAUSES = 100
-/** The event of most requests. */
-const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
+
+type Reported = {
+  readonly decision: Decision
+  readonly facts: Facts
+  readonly shown: readonly string[] | undefined
+}
 
 /** Reports the events of a prepared request. */
 export function reportRequest(
   { memory, model, partition, isSubAgent }: Context,
   trace: TraceListener,
-  {
-    decision,
-    facts,
-    shown,
-  }: {
-    readonly decision: Decision
-    readonly facts: Facts
-    readonly shown: readonly string[] | undefined
-  },
+  { decision, facts, shown }: Reported,
   sent: Assembled,
 ): void {
   const { id, events } = describePool(partition)
@@ -547,17 +524,13 @@ export function reportRequest(
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
   const all = explainBreak(before, after)
-  if (all.length === 0) {
-    trace(KEPT)
-    return
-  }
   const causes = all.slice(0, MAX_CAUSES)
   trace({
     type: 'prefix',
-    isKept: false,
+    isKept: all.length === 0,
     left: all.length - causes.length,
     causes: causes.map(withoutContent),
-    content: causes.map((cause) => changeOf(cause, before, after)),
+    ...(all.length > 0 ? { content: causes.map((cause) => changeOf(cause, before, after)) } : {}),
   })
 }
 
@@ -574,19 +547,13 @@ function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): P
     after: pick(after.request),
   })
   if ('before' in cause) return { before: cause.before, after: cause.after }
-  if ('name' in cause) return both(({ tools }) => listOf(tools).find(({ name }) => name === cause.name))
+  const toolsOf = ({ tools }: PrefixInput['request']) => listOf(tools) as readonly Block[]
+  if ('name' in cause) return both((request) => toolsOf(request).find(({ name }) => name === cause.name))
   if ('index' in cause) return both(({ messages }) => listOf(messages)[cause.index])
-  return both(({ tools }) =>
-    listOf(tools)
+  const isListed = (tool: Block) => tool.defer_loading !== true
+  return both((request) =>
+    toolsOf(request)
       .filter(isListed)
       .map(({ name }) => name),
   )
-}
-
-function isListed(tool: RequestTool | Block): boolean {
-  return tool.defer_loading !== true
-}
-
-function listOf(value: unknown): readonly Block[] {
-  return Array.isArray(value) ? value : []
 }

@@ -89,7 +89,6 @@ function unclear(value: string | undefined, reading: string): string {
 export type Counts = Map<string, Promise<number | undefined>>
 
 const PREAMBLE = 500
-const MAX_COUNTS = 8
 
 /** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
 async function checkThreshold(context: Context): Promise<ThresholdCheck> {
@@ -116,13 +115,10 @@ export function reachesShare(partition: ToolPartition, contextWindow: number, pe
 
 /** Counts once per pool content; concurrent requests share the count, or its failure (T5). */
 function countOnce({ partition, model, settings, counts }: Context): Promise<number | undefined> {
-  const key = `${model}
-${contentOf(partition)}`
-  const known = counts.get(key)
-  if (known) return known
-  const counting = askCounter(partition, model, settings)
+  const key = `${model}\n${contentOf(partition)}`
+  const counting = counts.get(key) ?? askCounter(partition, model, settings)
   counts.set(key, counting)
-  dropOldest(counts, MAX_COUNTS)
+  dropOldest(counts, 8)
   return counting
 }
 

@@ -67,7 +67,15 @@ export {
   withoutCacheControl,
 } from './lib/json.ts'
 export { isSchema, PROPERTY_NAME } from './lib/json-schema.ts'
-export { bindMethods, dropOldest, type Environment, hash, oncePer, oncePerFrozen } from './lib/objects.ts'
+export {
+  bindMethods,
+  dropOldest,
+  type Environment,
+  groupBy,
+  hash,
+  oncePer,
+  oncePerFrozen,
+} from './lib/objects.ts'
 export {
   aboutChanges,
   cleanText,

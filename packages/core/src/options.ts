@@ -135,46 +135,81 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   readonly capabilities?: Partial<Capabilities>
 }
 
-const defaults: Settings = {
-  validate: () => [],
-  timer: undefined,
-  pause: () => undefined,
-  notify: () => {},
-  trace: undefined,
-  environment: {},
-  toolSearch: undefined,
-  provider: 'anthropic',
-  baseURL: undefined,
-  capabilities: defaultCapabilities,
-  contextWindow: undefined,
-  wire: undefined,
-  hostedSearch: undefined,
-  additions: 'reference',
-  strategy: 'on-demand',
-  announce: 'delta',
-  announceDescriptions: 0,
-  announceShare: 0.02,
-  announceInstructions: 2048,
-  tombstones: false,
-  unloadedCalls: 'run',
-  countTokens: undefined,
-  countTimeoutMs: 3000,
-  rank: classicRank,
-  maxResults: 5,
-  pendingWaitMs: 5000,
-  searchTool: SEARCH_TOOL,
-  callTool: CALL_TOOL,
-  namePrefix: MCP_PREFIX,
-  exactNames: false,
-  descriptionLimit: 2048,
-  definitionLimit: 100_000,
-  answerTokens: 8000,
-  cacheControl: undefined,
-  isHidden: undefined,
-  allowLoad: undefined,
-  related: undefined,
-  results: undefined,
+/** What an option takes, and how the error says it. */
+type Check = readonly [isValid: (value: unknown) => boolean, expected: string]
+
+const isFunction: Check = [(value) => typeof value === 'function', 'a function']
+const ofType = (type: string): Check => [
+  (value) => typeof value === type && value !== null,
+  `a value of type ${type}`,
+]
+const oneOf = (...choices: readonly unknown[]): Check => [
+  (value) => choices.includes(value),
+  choices.join(' or '),
+]
+const atLeast = (min: number): Check => [
+  (value) => typeof value === 'number' && value >= min && Number.isFinite(value),
+  `a number of at least ${min}`,
+]
+const like = (pattern: RegExp, expected: string): Check => [
+  (value) => typeof value === 'string' && pattern.test(value),
+  expected,
+]
+const toolName = like(/^[A-Za-z0-9_-]{1,64}$/, 'a tool name of letters, digits, "_" and "-"')
+
+/** Every option's default, and what it takes. */
+const table: { readonly [Name in keyof Settings]: readonly [usual: Settings[Name], check?: Check] } = {
+  validate: [() => [], isFunction],
+  timer: [undefined, isFunction],
+  pause: [() => undefined, isFunction],
+  notify: [() => {}, isFunction],
+  trace: [undefined, isFunction],
+  environment: [{}, ofType('object')],
+  toolSearch: [
+    undefined,
+    [(value) => ['string', 'boolean'].includes(typeof value), "true, false, 'auto' or 'auto:N'"],
+  ],
+  provider: ['anthropic', ofType('string')],
+  baseURL: [undefined, ofType('string')],
+  capabilities: [defaultCapabilities],
+  contextWindow: [undefined, atLeast(1)],
+  wire: [undefined, oneOf(...wireNames)],
+  hostedSearch: [undefined, oneOf('bm25', 'regex')],
+  additions: ['reference', oneOf('reference', 'value')],
+  strategy: ['on-demand', oneOf('on-demand', 'staged')],
+  announce: ['delta', oneOf('delta', 'prepend')],
+  announceDescriptions: [0, atLeast(0)],
+  announceShare: [0.02, atLeast(0)],
+  announceInstructions: [2048, atLeast(0)],
+  tombstones: [false, ofType('boolean')],
+  unloadedCalls: ['run', oneOf('run', 'refuse')],
+  countTokens: [undefined, isFunction],
+  countTimeoutMs: [3000, atLeast(0)],
+  rank: [classicRank, isFunction],
+  maxResults: [5, atLeast(1)],
+  pendingWaitMs: [5000, atLeast(0)],
+  searchTool: [SEARCH_TOOL, toolName],
+  callTool: [CALL_TOOL, toolName],
+  namePrefix: [MCP_PREFIX, like(/^[A-Za-z0-9_-]{0,16}$/, 'at most 16 letters, digits, "_" and "-"')],
+  exactNames: [false, ofType('boolean')],
+  descriptionLimit: [2048, atLeast(1)],
+  definitionLimit: [100_000, atLeast(1000)],
+  answerTokens: [8000, atLeast(200)],
+  cacheControl: [undefined, ofType('object')],
+  isHidden: [undefined, isFunction],
+  allowLoad: [undefined, isFunction],
+  related: [undefined, isFunction],
+  results: [undefined, [isResultSettings, 'an object with store, budget, idOf and newOwner']],
 }
+
+function isResultSettings(value: unknown): boolean {
+  const { store, budget, idOf, newOwner } = fieldsOf(value)
+  const { put, get, drop } = fieldsOf(store)
+  const hasMethods = [idOf, newOwner, put, get, drop].every((method) => typeof method === 'function')
+  return hasMethods && typeof budget === 'number' && budget >= 0
+}
+
+const defaults = Object.fromEntries(Object.entries(table).map(([name, [usual]]) => [name, usual])) as Settings
 
 /** Merges options with their defaults; throws a `ShelfError` for an invalid or unknown one. */
 export function resolveOptions(options: Options): Settings {
@@ -189,7 +224,10 @@ export function resolveOptions(options: Options): Settings {
       given[unknown],
     )
   }
-  for (const [name, value] of Object.entries(given)) check(name as keyof Settings, value)
+  for (const [name, value] of Object.entries(given)) {
+    const [isValid, expected] = table[name as keyof Settings][1] ?? []
+    if (isValid?.(value) === false) throw badOption(name, value, String(expected))
+  }
   const settings: Settings = { ...defaults, ...(given as Partial<Settings>) }
   if (settings.searchTool === settings.callTool)
     throw badOption('callTool', settings.callTool, 'another name than searchTool')
@@ -201,77 +239,6 @@ export function resolveOptions(options: Options): Settings {
         ? mergeCapabilities(defaultCapabilities, options.capabilities)
         : defaultCapabilities,
   }
-}
-
-const oneOf: Partial<Record<keyof Settings, readonly unknown[]>> = {
-  wire: wireNames,
-  hostedSearch: ['bm25', 'regex'],
-  additions: ['reference', 'value'],
-  strategy: ['on-demand', 'staged'],
-  announce: ['delta', 'prepend'],
-  unloadedCalls: ['run', 'refuse'],
-}
-
-const atLeast: Partial<Record<keyof Settings, number>> = {
-  contextWindow: 1,
-  announceDescriptions: 0,
-  announceShare: 0,
-  announceInstructions: 0,
-  countTimeoutMs: 0,
-  maxResults: 1,
-  pendingWaitMs: 0,
-  descriptionLimit: 1,
-  definitionLimit: 1000,
-  answerTokens: 200,
-}
-
-const ofType: Partial<Record<keyof Settings, string>> = {
-  tombstones: 'boolean',
-  exactNames: 'boolean',
-  provider: 'string',
-  baseURL: 'string',
-  searchTool: 'string',
-  callTool: 'string',
-  cacheControl: 'object',
-  environment: 'object',
-}
-
-const functions: readonly (keyof Settings)[] = [
-  ...(['validate', 'timer', 'pause', 'notify', 'trace', 'countTokens', 'rank'] as const),
-  ...(['isHidden', 'allowLoad', 'related'] as const),
-]
-
-function check(name: keyof Settings, value: unknown): void {
-  const choices = oneOf[name]
-  if (choices && !choices.includes(value)) throw badOption(name, value, choices.join(' or '))
-  const min = atLeast[name]
-  if (min !== undefined && !(typeof value === 'number' && value >= min && Number.isFinite(value))) {
-    throw badOption(name, value, `a number of at least ${min}`)
-  }
-  const type = ofType[name]
-  if (type && (typeof value !== type || value === null))
-    throw badOption(name, value, `a value of type ${type}`)
-  if (functions.includes(name) && typeof value !== 'function') throw badOption(name, value, 'a function')
-  if (name === 'results' && !isResultSettings(value))
-    throw badOption(name, value, 'an object with store, budget, idOf and newOwner')
-  if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
-    throw badOption(name, value, "true, false, 'auto' or 'auto:N'")
-  }
-  if (name === 'namePrefix' && !(typeof value === 'string' && /^[A-Za-z0-9_-]{0,16}$/.test(value)))
-    throw badOption(name, value, 'at most 16 letters, digits, "_" and "-"')
-  if ((name === 'searchTool' || name === 'callTool') && !/^[A-Za-z0-9_-]{1,64}$/.test(String(value))) {
-    throw badOption(name, value, 'a tool name of letters, digits, "_" and "-"')
-  }
-}
-
-function isResultSettings(value: unknown): boolean {
-  const { store, budget, idOf, newOwner } = fieldsOf(value)
-  const { put, get, drop } = fieldsOf(store)
-  return (
-    [idOf, newOwner, put, get, drop].every((method) => typeof method === 'function') &&
-    typeof budget === 'number' &&
-    budget >= 0
-  )
 }
 
 /** Creates the error for an invalid option. */

@@ -3,7 +3,7 @@
 
 import { oncePer, silencePromise } from './lib/objects.ts'
 import { byName, matchesAny, SEARCH_TOOL } from './names.ts'
-import type { Host, Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from './types.ts'
+import type { Host, Pool, PoolTool, Servers, Tool, ToolPartition } from './types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -36,7 +36,7 @@ export function undefer(partition: ToolPartition, names: readonly string[]): Too
   const open = new Set(names.filter((name) => deferredNames.has(name)))
   if (open.size === 0) return partition
   const key = JSON.stringify([...open])
-  const known = undeferred.get(partition)
+  const known = remembered.get(partition)
   if (known?.key === key) return known.partition
   const moved = {
     pool,
@@ -44,15 +44,13 @@ export function undefer(partition: ToolPartition, names: readonly string[]): Too
     deferred: deferred.filter(({ name }) => !open.has(name)),
     deferredNames: new Set([...deferredNames].filter((name) => !open.has(name))),
   }
-  undeferred.set(partition, { key, partition: moved })
+  remembered.set(partition, { key, partition: moved })
   return moved
 }
 
 /** Returns a tool's own `alwaysLoad`, for an MCP tool also from `_meta`; ignores values of other types. */
 function ownAlwaysLoad(tool: Tool): boolean | undefined {
-  return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean') as
-    | boolean
-    | undefined
+  return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean')
 }
 
 /** Returns a warning about marks of the wrong type. */
@@ -75,18 +73,8 @@ export type ToolPolicy = { readonly always: readonly string[]; readonly defer: r
 export const codingAgentPolicy: ToolPolicy = {
   always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', SEARCH_TOOL, 'Skill'],
   defer: [
-    ...[
-      'WebSearch',
-      'WebFetch',
-      'TodoWrite',
-      'NotebookEdit',
-      'Task*',
-      'Team*',
-      'Cron*',
-      'EnterWorktree',
-      'ExitWorktree',
-    ],
-    ...['EnterPlanMode', 'ExitPlanMode', 'ConfigTool', 'LSPTool', 'AskUserQuestion'],
+    ...['WebSearch', 'WebFetch', 'TodoWrite', 'NotebookEdit', 'Task*', 'Team*', 'Cron*', 'AskUserQuestion'],
+    ...['EnterWorktree', 'ExitWorktree', 'EnterPlanMode', 'ExitPlanMode', 'ConfigTool', 'LSPTool'],
   ],
 }
 
@@ -105,20 +93,13 @@ export function applyPolicy<Given extends Tool>(tools: readonly Given[], policy:
   })
 }
 
-type Remembered = { readonly key: string; readonly partition: ToolPartition }
-
-const remembered = new WeakMap<Pool, Remembered>()
-/** By the partition that they were moved in. */
-const undeferred = new WeakMap<ToolPartition, Remembered>()
+/** The last split of a pool, and of a partition by the tools that were moved in it. */
+const remembered = new WeakMap<Pool | ToolPartition, { key: string; partition: ToolPartition }>()
 
 /** Returns a key of everything that may differ between two splits of one pool. */
 function splitKey(pool: Pool, servers: Servers, isHidden?: (tool: Tool) => boolean): string {
-  const always = [...servers]
-    .filter(([, server]: [string, ServerDetails]) => server.alwaysLoad === true)
-    .map(([name]) => name)
-  const answers = askedTools(pool).map(
-    ({ tool }) => `${Number(ask(tool.critical))}${Number(ask(tool.initializing))}`,
-  )
+  const always = [...servers].filter(([, { alwaysLoad }]) => alwaysLoad === true).map(([name]) => name)
+  const answers = askedTools(pool).map(({ tool }) => [ask(tool.critical), ask(tool.initializing)])
   const hiddenNames = isHidden
     ? pool.tools.filter(({ tool }) => hides(isHidden, tool)).map(({ name }) => name)
     : []

@@ -24,29 +24,23 @@ export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   tools.forEach(checkTool)
   const { slugs = new Map<string, string>(), exactNames } = options
   if (!exactNames) addSlugs(slugs, tools)
-  const owned = dropRepeats(
-    tools.map((tool) => ownerOf(tool, slugs, options)),
-    options,
-  )
+  const all = tools.map((tool) => ownerOf(tool, slugs, options))
+  const owned = dropRepeats(all, options)
   const names = nameAll(owned, options)
-  const byName = new Map<string, PoolTool>()
-  owned.forEach((one, index) => {
-    const name = names[index] ?? one.original
-    byName.set(name, enter(one, name, options))
-  })
+  const entries = owned.map((one, index) => enter(one, names[index] ?? one.original, options))
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return { tools: [...byName.values()], byName }
 }
 
 /** A server that comes later never changes the names of another's tools, of which some may be loaded. */
 function addSlugs(slugs: Map<string, string>, tools: readonly Tool[]): void {
-  const fresh = new Set<string>()
-  for (const tool of tools) {
-    const server = serverOf(tool)
-    if (server !== undefined && !slugs.has(server)) fresh.add(server)
-  }
-  const servers = [...fresh].map((name) => ({ name }))
-  const added = slugsOf(servers, slugs.values())
-  servers.forEach(({ name }, index) => void slugs.set(name, added[index] ?? name))
+  const servers = new Set(tools.map(serverOf).filter((server) => server !== undefined && !slugs.has(server)))
+  const fresh = [...servers] as string[]
+  const added = slugsOf(
+    fresh.map((name) => ({ name })),
+    slugs.values(),
+  )
+  fresh.forEach((name, index) => void slugs.set(name, added[index] ?? name))
 }
 
 /** Builds a tool's definition in advance of `buildPool`. */
@@ -86,13 +80,8 @@ function ownerOf(
   const { name: original } = tool
   const slug = server === undefined || exactNames ? undefined : slugs.get(server)
   const known = owners.get(tool)
-  if (
-    known?.original === original &&
-    known.slug === slug &&
-    known.prefix === prefix &&
-    known.server === server
-  )
-    return known
+  const isSame = known?.original === original && known.server === server
+  if (isSame && known.slug === slug && known.prefix === prefix) return known
   const wish = slug === undefined ? undefined : toolWish(slug, original, prefix)
   const owned = { tool, server, original, slug, prefix, wish }
   owners.set(tool, owned)
@@ -157,29 +146,23 @@ function duplicate(name: string, one: string, other: string): ShelfError {
 
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
-type Memo = {
-  readonly entry: PoolTool
-  readonly description: unknown
-  readonly schema: unknown
-  readonly limits: DefinitionLimits
-  readonly isTrimmed: boolean
-}
-
-const entered = new WeakMap<Tool, Memo>()
+/** The entry of a tool, and all that decided its form. */
+const entered = new WeakMap<Tool, { readonly entry: PoolTool; readonly form: readonly unknown[] }>()
 
 /** Returns the same entry for the same tool and name, unless its texts or schema were replaced meanwhile. */
 function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
   const { description, searchHint } = tool
   const schema = tool.input_schema ?? tool.inputSchema
   const { descriptionLimit = NO_LIMIT, definitionLimit = NO_LIMIT } = options
-  const limits = { descriptionLimit, definitionLimit }
   const isTrimmed = server !== undefined && !options.exactNames
   const hint = String(searchHint ?? '')
+  const form = [name, isTrimmed, descriptionLimit, definitionLimit, description, schema, hint]
   const memo = entered.get(tool)
-  const isSameForm = memo?.entry.name === name && memo.isTrimmed === isTrimmed && isSame(memo.limits, limits)
-  const isSameText = memo?.description === description && memo?.schema === schema && memo?.entry.hint === hint
-  if (memo && isSameForm && isSameText) return memo.entry
-  const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, limits)
+  if (memo?.form.every((part, index) => part === form[index])) return memo.entry
+  const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, {
+    descriptionLimit,
+    definitionLimit,
+  })
   if (warning) options.warn(warning)
   // Uses the same message for all tools of a server, so that it is reported once.
   if (isCleaned)
@@ -187,10 +170,6 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
       `definitions of the server ${quote(server)} contained hidden characters or marks of Toolshelf, which were removed.`,
     )
   const entry = { name, tool, server, original, hint, definition, json, ...(names ? { names } : {}) }
-  entered.set(tool, { entry, description, schema, limits, isTrimmed })
+  entered.set(tool, { entry, form })
   return entry
-}
-
-function isSame(one: DefinitionLimits, other: DefinitionLimits): boolean {
-  return one.descriptionLimit === other.descriptionLimit && one.definitionLimit === other.definitionLimit
 }

@@ -7,6 +7,7 @@ import type { TLocalizedValidationError } from 'typebox/error'
 import { Format } from 'typebox/format'
 import { Check, Errors } from 'typebox/schema'
 import { Settings } from 'typebox/system'
+import { isFields } from './lib/json.ts'
 import { oncePer } from './lib/objects.ts'
 import type { InputProblem, Validate } from './types.ts'
 
@@ -49,9 +50,6 @@ function spend(cost: number): undefined {
 }
 
 type Fields = { [key: string]: unknown }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 // typebox treats inherited properties such as `toString` as present, so the copy has no prototype.
 // Names are limited because typebox runs `patternProperties` over them with JavaScript's own engine.

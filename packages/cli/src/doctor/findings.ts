@@ -1,8 +1,8 @@
 // Derives findings from a report: what is wrong or could be better, and what to do about it.
-import { dollars } from '@toolshelf/core/internal'
+import { dollars, groupBy } from '@toolshelf/core/internal'
 import { lastLinesWithError } from '@toolshelf/mcp/internal'
 import { count, counted, linesOf } from '../terminal/pen.ts'
-import { groupBy, type Report, type ReportedProblem, type ServerReport } from './report.ts'
+import type { Report, ReportedProblem, ServerReport } from './report.ts'
 
 /** How serious a finding is. */
 export type Level = 'error' | 'warning' | 'note'

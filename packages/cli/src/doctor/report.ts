@@ -9,6 +9,7 @@ import {
   definitionTokens,
   type Figures,
   figuresOf,
+  groupBy,
   MCP_PREFIX,
   noFigures,
   type PriceTable,
@@ -554,16 +555,4 @@ function plainTokens(tokens: number): BilledTokens {
 /** The number of definition tokens from which on the projected requests save anything. */
 function breakEven({ withDeferral, search }: Pick<ProjectionOptions, 'withDeferral' | 'search'>): number {
   return withDeferral + search + Math.ceil((withDeferral + CONVERSATION_TOKENS) / REQUESTS)
-}
-
-/** Groups items by a key, in order of first appearance. */
-export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
-  const groups = new Map<Key, Item[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
 }

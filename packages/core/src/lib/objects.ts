@@ -42,6 +42,17 @@ export function oncePer<Key extends object, Value>(compute: (key: Key) => Value)
   }
 }
 
+/** Groups items by a key, in order of first appearance. */
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>()
+  for (const item of items) {
+    const group = groups.get(keyOf(item))
+    if (group) group.push(item)
+    else groups.set(keyOf(item), [item])
+  }
+  return groups
+}
+
 /** Deletes the oldest entries beyond `maxEntries`. An entry becomes the newest if it is deleted and added again. */
 export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, maxEntries: number): void {
   for (const key of entries.keys()) {

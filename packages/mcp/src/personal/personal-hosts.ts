@@ -1,7 +1,7 @@
 // Manages servers for which each user has their own credentials: one host per user with these servers, joined with the
 // shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
 import type { Shelf, Tool } from '@toolshelf/core'
-import { errorMessage, rightsOf, type User } from '@toolshelf/core/internal'
+import { errorMessage, groupBy, oncePer, type Pool, rightsOf, type User } from '@toolshelf/core/internal'
 import { fillUserValues, userValuesIn } from '../config/references.ts'
 import { nameServers } from '../config/slugs.ts'
 import { createOAuth } from '../oauth/authorize.ts'
@@ -349,10 +349,11 @@ type Mirror = {
   sync(server?: string): void
 }
 
-type Grouped = ReadonlyMap<string, readonly Tool[]>
-
 /** Tools by server, grouped once for all mirrors of a shelf, since a pool is immutable. */
-const groups = new WeakMap<object, Grouped>()
+const toolsOf = oncePer(({ tools }: Pool) => {
+  const groups = [...groupBy(tools, ({ server }) => server)]
+  return new Map(groups.map(([server, entries]) => [server, entries.map(({ tool }) => tool)]))
+})
 
 /**
  * Creates the mirror.
@@ -375,28 +376,11 @@ function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean)
 
   return {
     sync(server) {
-      const all = toolsOf(from)
+      const all = toolsOf(from.partition().pool)
       const names = server === undefined ? from.servers().keys() : [server]
       for (const name of names) syncServer(name, all.get(name) ?? [])
     },
   }
-}
-
-function toolsOf(shelf: Shelf): Grouped {
-  const { pool } = shelf.partition()
-  let grouped = groups.get(pool)
-  if (!grouped) {
-    const found = new Map<string, Tool[]>()
-    for (const { server, tool } of pool.tools) {
-      if (server === undefined) continue
-      const own = found.get(server) ?? []
-      own.push(tool)
-      found.set(server, own)
-    }
-    grouped = found
-    groups.set(pool, grouped)
-  }
-  return grouped
 }
 
 function isSame(one: readonly Tool[], other: readonly Tool[]): boolean {

@@ -8,6 +8,7 @@ import {
   entryOf,
   type Fields,
   fieldsOf,
+  groupBy,
   isAnnouncement,
   isChange,
   isDeferred,
@@ -200,12 +201,7 @@ type Bridged = ReadonlySet<string>
 
 /** Lowers all messages; the walk may have skipped plain ones. */
 function lowerMessages({ steps }: RequestWalk, messages: readonly Fields[], bridged: Bridged): Fields[] {
-  const stepsOf = new Map<number, WalkStep[]>()
-  for (const step of steps) {
-    const own = stepsOf.get(step.message)
-    if (own) own.push(step)
-    else stepsOf.set(step.message, [step])
-  }
+  const stepsOf = groupBy(steps, ({ message }) => message)
   const lowered: Fields[] = []
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as Fields
