@@ -1,4 +1,4 @@
-// Puts the examples of the public doors' doc comments into one module, which the compiler can check.
+// Puts the examples of the public doors' doc comments, and those of the guides, into one module, which the compiler can check.
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFiles } from '../../../scripts/statements-page.ts'
 
@@ -21,7 +21,8 @@ declare const client: Anthropic, shelf: Shelf, agent: Agent, prepared: Prepared,
 declare const reply: Anthropic.Message, call: Anthropic.ToolUseBlock, previous: Prepared, next: Prepared
 declare let messages: History<Anthropic.MessageParam>
 declare const model: string, tools: AgentTool[], servers: ServerConfig[], upstream: Upstream, state: State
-declare const history: History<Anthropic.MessageParam>, gateway: any, host: any, makeHost: any
+declare const history: History<Anthropic.MessageParam>, gateway: any, host: any, makeHost: any, assert: any
+declare const execute: Execute, permission: NonNullable<AgentOptions['permission']>
 declare const myTools: Record<string, (input: unknown) => string>, tool: Tool
 declare function confirm(question: string): Promise<boolean>
 declare function expect(value: unknown): { toEqual(value: unknown): void; toBeUndefined(): void; toContain(value: unknown): void }
@@ -64,11 +65,20 @@ export function docExamples(): { readonly count: number; readonly module: string
       return isDoor ? [`// ${path}: ${name}\n${comment.replaceAll(/^ *\*(?: |$)/gm, '').trimEnd()}`] : []
     }),
   )
+  const guides = new URL('docs/guides/', root)
+  for (const name of readdirSync(guides))
+    for (const [, block = ''] of readFileSync(new URL(name, guides), 'utf8').matchAll(/^```ts\n(.*?)^```/gms))
+      if (block.includes("from '@toolshelf/")) bodies.push(`// ${name}\n${block}`)
   const functions = bodies.map((body, index) => `export async function example${index}() {\n${body}\n}`)
-  // What an example imports itself is imported anyway, at the top.
-  const code = [SURROUNDINGS, ...functions].join('\n').replaceAll(/^import .*$/gm, '')
+  const whole = [SURROUNDINGS, ...functions].join('\n')
+  // What an example imports itself is imported anyway, at the top; here only to see that its door has it.
+  const own = [...whole.matchAll(/^import \{(.*)\} (from '@toolshelf\/.*)$/gm)].map(
+    ([, names = '', from], index) =>
+      `import {${names.replaceAll(/(\w+)(?=\s*(?:,|$))/g, `$1 as $1_${index}`)}} ${from}`,
+  )
+  const code = whole.replaceAll(/^import .*$/gm, '')
   const used = [...doors].filter(([name]) => new RegExp(`\\b${name}\\b`).test(code))
   const imports = used.map(([name, entry]) => `import { ${name} } from '${entry}'`)
-  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, code].join('\n')
+  const module = ["import Anthropic from '@anthropic-ai/sdk'", ...imports, ...own, code].join('\n')
   return { count: bodies.length, module }
 }
