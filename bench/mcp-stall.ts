@@ -72,7 +72,6 @@ function watchTurns() {
   }
 }
 
-/** Without the encoder, whose worker's time would count as ours. */
 function open() {
   const shelf = createShelf({ ...gatewayShelfOptions, environment: {}, rank: 'hybrid', notify: () => {} })
   const host = createMcpHost({ shelf, servers: [config], cacheFolder: join(folder, 'cache') })

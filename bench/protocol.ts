@@ -1,6 +1,6 @@
 // Evaluates rankers, ours and other libraries', on the same tools and the same queries, in the same run.
 import { rankers as named, type Rank } from '../packages/core/src/index.ts'
-import { patientModel, whenIndexed } from '../packages/core/src/rankers/engine.ts'
+import { whenIndexed } from '../packages/core/src/rankers/engine.ts'
 import { type Evaluation, evaluate, interval, type Metric } from '../packages/core/src/search/evaluate.ts'
 import { peers } from './peers.ts'
 import type { QuerySet } from './sets.ts'
@@ -11,9 +11,8 @@ export type Contender = { readonly name: string; readonly rank: Rank; readonly i
 const MAX_BM25_QUERY_LENGTH = 500
 
 /** Our rankers, then the hosted tools' and the classic scorer as we implement them, then other libraries. */
-export function contenders({ withModel = false }: { readonly withModel?: boolean } = {}): Contender[] {
+export function contenders(): Contender[] {
   const ours = {
-    ...(withModel ? { model: patientModel() } : {}),
     hybrid: whenIndexed(named.hybrid),
     lexical: named.lexical,
   }

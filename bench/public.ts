@@ -1,4 +1,4 @@
-// `npm run bench public [--data <folder>] [--cache <folder>] [--model] [--all] [--no-ratel]`: our rankers beside other
+// `npm run bench public [--data <folder>] [--cache <folder>] [--all] [--no-ratel]`: our rankers beside other
 // libraries on public sets, and the tables and the chart of docs/search.md. `--render` draws these from the last results;
 // `--ours` measures our rankers anew, and the figures of others stay as they were measured.
 //
@@ -6,7 +6,6 @@
 // read from --data, a folder per set with tools.jsonl and queries.jsonl. At most 200 queries a set; --all takes them all.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { warmUpEntries } from '../packages/core/src/rankers/engine.ts'
 import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { drawChart } from './public/chart.ts'
 import { benchCacheFolder, fetchSource } from './public/fetch-source.ts'
@@ -29,7 +28,6 @@ const { values } = parseArgs({
   options: {
     data: { type: 'string' },
     cache: { type: 'string' },
-    model: { type: 'boolean', default: false },
     all: { type: 'boolean', default: false },
     'no-ratel': { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
@@ -63,8 +61,6 @@ async function publicSets(skipped: { name: string; reason: string }[]): Promise<
 }
 
 async function figuresOn(set: QuerySet, measured: readonly Contender[]) {
-  if (values.model && !(await warmUpEntries(set.tools)))
-    throw new Error('the encoder is not installed; leave --model out')
   const rows: { full: Figures; short: Figures }[] = []
   for (const contender of measured) {
     const row = { full: await figures(contender, set, false), short: await figures(contender, set, true) }
@@ -88,11 +84,9 @@ function percent(value: number): number {
 }
 
 function commandLine(): string {
-  const options = [
-    values.model ? '--model' : '',
-    values.all ? '--all' : '',
-    values.data === undefined ? '' : '--data <folder>',
-  ].filter((option) => option !== '')
+  const options = [values.all ? '--all' : '', values.data === undefined ? '' : '--data <folder>'].filter(
+    (option) => option !== '',
+  )
   return ['npm run bench public', ...(options.length > 0 ? ['--', ...options] : [])].join(' ')
 }
 
@@ -102,10 +96,7 @@ async function* measureAll(): AsyncGenerator<PublicResults> {
   const found = values.data === undefined ? await publicSets(skipped) : localSets(values.data)
   const ratel = values['no-ratel'] || found.length === 0 ? { skipped: [] } : await loadRatel(cache)
   for (const { name, reason } of ratel.skipped) console.error(`${name}: left out, ${reason}`)
-  const measured: Contender[] = [
-    ...contenders({ withModel: values.model }),
-    ...(ratel.peer ? [{ ...ratel.peer, isOurs: false }] : []),
-  ]
+  const measured: Contender[] = [...contenders(), ...(ratel.peer ? [{ ...ratel.peer, isOurs: false }] : [])]
   const sets: PublicResults['sets'][number][] = []
   const all: PublicResults['figures'][number][] = []
   for (const { set, ...from } of found) {
@@ -141,7 +132,7 @@ function lastResults(): PublicResults {
 /** The last results with our rows measured anew, on the sets that they are of. */
 async function measureOurs(last: PublicResults): Promise<PublicResults> {
   const found = await publicSets([])
-  const measured = contenders({ withModel: false }).filter(({ isOurs }) => isOurs)
+  const measured = contenders().filter(({ isOurs }) => isOurs)
   const figures: PublicResults['figures'][number][] = []
   for (const [index, { name }] of last.sets.entries()) {
     const one = found.find(({ set }) => set.name === name)

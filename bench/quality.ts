@@ -1,7 +1,6 @@
 // `npm run bench quality <folder>`: how well rankers find the right tools, ours and other libraries', in the same run.
 // The folder holds sets (tools.jsonl, queries.jsonl); each is also measured with its queries cut to a few words.
 // Of large sets only every n-th query is taken, because some peers need minutes; `--all` takes them all.
-import { warmUpEntries } from '../packages/core/src/rankers/engine.ts'
 import {
   type Evaluation,
   type EvaluationQuery,
@@ -22,9 +21,8 @@ const BASELINE = {
   lengthPenalty: [0.75, 0.75, 0, 0.75, 0.75, 0.75, 0],
 } as const
 
-const withModel = process.argv.includes('--model')
 const baseline: Contender = { name: 'BM25F baseline', rank: createLexicalRank(BASELINE), isOurs: false }
-const measured = [...contenders({ withModel }).filter(({ name }) => name !== 'regex'), baseline]
+const measured = [...contenders().filter(({ name }) => name !== 'regex'), baseline]
 
 const folder = process.argv.slice(2).find((argument) => !argument.startsWith('-'))
 if (!folder) {
@@ -54,7 +52,6 @@ function paraphrases({ tools, queries }: QuerySet): EvaluationQuery[] {
 
 async function measure(set: QuerySet, isShort: boolean): Promise<Map<string, Evaluation>> {
   const results = new Map<string, Evaluation>()
-  if (withModel) await warmUpEntries(set.tools)
   for (const contender of measured) {
     const { name } = contender
     results.set(name, await measureOn(contender, set, isShort))

@@ -17,7 +17,7 @@ test('public doors', async () => {
   expect(names).toMatchInlineSnapshot(`
     {
       "@toolshelf/agent": "createAgent createAgentMeter createAgentTool createBatchTool createBuiltInTools createPermissions createScriptTool createSkills loadSkills namedTools openTranscript",
-      "@toolshelf/core": "ShelfError applyPolicy codingAgentPolicy createMemoryResults createRankers createShelf defaultCapabilities estimateTokens explainBreak keepCapabilitiesFresh mcpName presentMessages rankers validateInput warmUpSearch",
+      "@toolshelf/core": "ShelfError applyPolicy codingAgentPolicy createMemoryResults createRankers createShelf defaultCapabilities estimateTokens explainBreak keepCapabilitiesFresh mcpName presentMessages rankers validateInput",
       "@toolshelf/core/bridge": "bridge",
       "@toolshelf/core/meaning": "meaning",
       "@toolshelf/core/node": "capabilitiesFromFile capabilitiesFromUrl createDiskResults",

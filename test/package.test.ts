@@ -268,15 +268,12 @@ describe.each(packages)('$name', ({ name, folder, manifest }) => {
   })
 })
 
-test('the library and the command install no other package; the encoder is an optional peer', () => {
+test('the library and the command install no other package', () => {
   for (const name of ['@toolshelf/core', 'toolshelf']) {
     const { devDependencies, ...fields } = JSON.parse(
       readFileSync(join(installedAt(name), 'package.json'), 'utf8'),
     )
-    const wanted = Object.keys(fields).filter((field) => /dependencies/i.test(field))
-    expect(wanted).toEqual(['peerDependencies', 'peerDependenciesMeta'])
-    for (const peer of Object.keys(fields.peerDependencies))
-      expect(fields.peerDependenciesMeta[peer]).toEqual({ optional: true })
+    expect(Object.keys(fields).filter((field) => /dependencies/i.test(field))).toEqual([])
     if (!isThorough) continue
     const { packages } = JSON.parse(readFileSync(join(userOf(name), 'package-lock.json'), 'utf8'))
     expect(Object.keys(packages)).toEqual(['', `node_modules/${name}`])

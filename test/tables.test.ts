@@ -6,7 +6,7 @@ import { createRankers, createShelf, type Rank, rankers, type Tool } from '../pa
 import { plainSha256, sha256 } from '../packages/core/src/lib/sha256.ts'
 import { meaning } from '../packages/core/src/meaning.ts'
 import { poolTools } from '../packages/core/src/search/evaluate.ts'
-import { equipment } from '../packages/core/src/tables.web.ts'
+import { tables as tablesOfTheWeb } from '../packages/core/src/tables.web.ts'
 
 const tools: Tool[] = [
   { name: 'refund_order', description: 'Gives a buyer the money of an order back' },
@@ -43,7 +43,7 @@ test('given tables rank as those of the runtime do', async () => {
 })
 
 test('where there is no table, the lexical ranker serves, and the decision says so', async () => {
-  const { hybrid, model, lexical, bm25 } = createRankers(equipment.tables)
+  const { hybrid, lexical, bm25 } = createRankers(tablesOfTheWeb)
   const found = await hybrid(entries, 'list orders', 3)
   expect(found.ranker).toBe('lexical')
   expect(found.hits).toEqual((await lexical(entries, 'list orders', 3)).hits)
@@ -53,7 +53,6 @@ test('where there is no table, the lexical ranker serves, and the decision says 
   expect(decision.lacks).toBe(
     'no table of meanings: searches rank by words alone; no table of languages: queries are not translated',
   )
-  expect((await decisionOf(model)).lacks).toContain('no table of meanings')
   expect(await decisionOf(bm25)).not.toHaveProperty('lacks')
   expect(warn).toHaveBeenCalledTimes(1)
 })
@@ -62,6 +61,14 @@ test('queries are translated without the table of meanings too', async () => {
   const { hybrid } = createRankers({ bridge })
   expect(await best(hybrid, 'neue Rechnung anlegen')).toBe('create_invoice')
   expect((await decisionOf(hybrid)).lacks).toBe('no table of meanings: searches rank by words alone')
+})
+
+test('an encoder of the host counts as soon as it has read the tools', async () => {
+  let cosines: Float32Array | undefined
+  const { hybrid } = createRankers({ model: async () => cosines })
+  expect(await best(hybrid, 'recompense')).toBeUndefined()
+  cosines = Float32Array.of(0.9, 0.1, 0.2)
+  expect(await best(hybrid, 'recompense')).toBe('refund_order')
 })
 
 test('a damaged table is as good as none, and is reported once', async () => {

@@ -166,7 +166,7 @@ describe('the trace context', () => {
   )
 })
 
-it('searches rank without the sentence encoder unless a host chooses it', async () => {
+it('searches rank as hybrid does unless a host chooses otherwise', async () => {
   const records: Loose[] = []
   const gateway = createMessagesGateway({
     upstream: upstreamOf('append', script),

@@ -1,7 +1,5 @@
 // S18: no ranker, and no part of one, scores a text worse for a language that it does not know.
 import { describe, expect, it } from 'vitest'
-import type { Embedder } from '../../packages/core/src/embed/embedder.ts'
-import { createModelRank } from '../../packages/core/src/embed/model-rank.ts'
 import { type RankerName, rankers } from '../../packages/core/src/index.ts'
 import { type EvaluationQuery, evaluate } from '../../packages/core/src/search/evaluate.ts'
 import { createHybrid } from '../../packages/core/src/search/hybrid.ts'
@@ -57,37 +55,6 @@ describe('S18 a catalogue in a script that the table of meanings does not cover'
 })
 
 describe('S18 what a part of the ranker cannot read', () => {
-  /** Knows every text, and finds all of them alike. */
-  function encoder(read: string[]): Embedder {
-    const vector = { codes: Int8Array.from({ length: 384 }, () => 127), scale: 1 / (127 * Math.sqrt(384)) }
-    return {
-      ...{ state: { status: 'ready' }, version: 1, isLoaded: true, prepare: () => {}, wake: () => {} },
-      embedQuery: async (text) => {
-        read.push(text)
-        return new Float32Array(384).fill(1 / Math.sqrt(384))
-      },
-      vectors: (texts) => {
-        read.push(...texts)
-        return texts.map(() => vector as never)
-      },
-      ...{ ready: async () => {}, close: async () => {} },
-    }
-  }
-
-  it('S18 the encoder never reads other scripts', async () => {
-    const read: string[] = []
-    const tools = toolsOf({ name: 'mcp__a__create_invoice', server: 'a', description: 'Создаёт счёт (PDF)' })
-    const { rank } = createModelRank({
-      embedder: encoder(read),
-      createHybrid: (model) => createHybrid({ vectors: undefined, model }),
-    })
-    expect((await rank(tools, 'создаёт счёт', 1)).hits).toHaveLength(1)
-    expect((await rank(tools, 'создать PDF', 1)).hits).toHaveLength(1)
-    expect(read).toContain('PDF')
-    expect(read.join()).toMatch(/create invoice.*PDF/)
-    expect(read.join()).not.toMatch(/\p{Script=Cyrillic}/u)
-  })
-
   it('S18 a tool that no part but the words can read keeps the place that the words give it', async () => {
     const [latin, foreign] = toolsOf(
       { name: 'a', description: 'report' },

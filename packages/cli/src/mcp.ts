@@ -56,7 +56,7 @@ import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
-const RANKERS = ['hybrid', 'model', 'lexical'] as const
+const RANKERS = ['hybrid', 'lexical'] as const
 const PORT = '3399'
 const OF_HTTP = [
   ...['port', 'address', 'allow', 'proxies', 'users', 'no-inspect', 'max-sessions'],
@@ -90,8 +90,7 @@ export const mcpCommand: Command = {
       type: 'string',
       value: 'name',
       values: RANKERS,
-      about:
-        'how searches rank: hybrid, model (with a sentence encoder) or lexical (words alone) (default: hybrid)',
+      about: 'how searches rank: hybrid or lexical (words alone) (default: hybrid)',
     },
     scripts: {
       type: 'boolean',

@@ -1,10 +1,10 @@
 // `toolshelf search --eval`: measures rankers on queries with known answers.
 import type { PoolTool } from '@toolshelf/core'
 import { type Evaluation, evaluate, interval, METRICS, type Quality } from '@toolshelf/core/internal'
-import { patientModel, warmUpEntries, whenIndexed } from '@toolshelf/core/internal/node'
+import { whenIndexed } from '@toolshelf/core/internal/node'
 import { CommandError, type Terminal } from './command.ts'
 import { table } from './terminal/table.ts'
-import { readQueries, readRanker, withEncoderProgress } from './tools.ts'
+import { readQueries, readRanker } from './tools.ts'
 
 /** Measures each ranker with the queries of a file. */
 export async function evaluateRankers(
@@ -16,22 +16,14 @@ export async function evaluateRankers(
   const queries = await readQueries(queryFile, terminal)
   const results: Record<string, Evaluation> = {}
   for (const name of names) {
-    if (name === 'model' && !(await readByModel(tools, terminal))) continue
     const progress = progressOf(name, terminal)
-    const measured = name === 'model' ? patientModel() : whenIndexed(readRanker(name))
-    results[name] = await evaluate(measured, tools, queries, { progress }).catch((error: Error) => {
-      throw new CommandError(error.message)
-    })
+    results[name] = await evaluate(whenIndexed(readRanker(name)), tools, queries, { progress }).catch(
+      (error: Error) => {
+        throw new CommandError(error.message)
+      },
+    )
   }
   return results
-}
-
-/** Returns false if the encoder is unavailable: the other rankers are still measured. */
-async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
-  terminal.report(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
-  const isReady = await withEncoderProgress(terminal, (report) => warmUpEntries(tools, report))
-  if (!isReady) terminal.report('model: left out, because the encoder is not installed.')
-  return isReady
 }
 
 function progressOf(name: string, terminal: Terminal): (done: number, all: number) => void {

@@ -16,7 +16,6 @@ import {
   explainHits,
   type FoundTools,
   findWithScores,
-  patientModel,
   type SearchExplanation,
   scorePartLabel,
   type Why,
@@ -35,15 +34,7 @@ import { timeoutIn, timeoutOption } from './options.ts'
 import { evaluateRankers, evaluationJson, evaluationTable } from './search-eval.ts'
 import { printable } from './terminal/pen.ts'
 import { table } from './terminal/table.ts'
-import {
-  listServerTools,
-  MAX_WAIT_SECONDS,
-  rankerOption,
-  readLimit,
-  readRanker,
-  readTools,
-  withEncoderProgress,
-} from './tools.ts'
+import { listServerTools, MAX_WAIT_SECONDS, rankerOption, readLimit, readRanker, readTools } from './tools.ts'
 
 export const searchCommand: Command = {
   name: 'search',
@@ -98,21 +89,12 @@ export const searchCommand: Command = {
       return 0
     }
     const related = source.catalog === undefined ? await findSkills(query, tools, terminal) : []
-    const search = (rank: Rank) => findWith(rank, tools, query, limit, terminal)
-    const found =
-      name === 'model'
-        ? // The encoder reads the best tools of `hybrid` only, not all of them.
-          await withEncoderProgress(
-            terminal,
-            (progress) => search(patientModel(progress)),
-            'tools that may match',
-          )
-        : await search(whenIndexed(ranker))
+    const found = await findWith(whenIndexed(ranker), tools, query, limit, terminal)
     const hits = found.hits.map(({ tool }) => tool)
     const explanation = input.isSet('explain') ? await explainHits(tools, query, hits, name) : undefined
     if (input.isSet('json')) terminal.print(toJson({ ...asJson(found, explanation), related }))
     else {
-      printTable(found, explanation, { count: tools.length, hasEncoder: name === 'model' }, terminal)
+      printTable(found, explanation, tools.length, terminal)
       for (const { kind, name: item, description, advice } of related)
         terminal.print(
           foldedLine(
@@ -205,7 +187,7 @@ function asJson({ hits, matched }: FoundTools, explanation: SearchExplanation | 
 function printTable(
   { hits, matched }: FoundTools,
   explanation: SearchExplanation | undefined,
-  { count, hasEncoder }: { readonly count: number; readonly hasEncoder: boolean },
+  count: number,
   terminal: Terminal,
 ) {
   const translation = explanation?.translation
@@ -220,7 +202,7 @@ function printTable(
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
   if (explanation) {
     terminal.print('')
-    for (const note of scoreNotes(explanation, hasEncoder)) terminal.print(`${foldedLine(note)}\n`)
+    for (const note of scoreNotes(explanation)) terminal.print(`${foldedLine(note)}\n`)
   }
   for (const { tool } of explanation ? hits : [])
     terminal.print([printable(tool.name), ...explained(tool, explanation?.whys.get(tool))].join('\n'))
@@ -228,14 +210,13 @@ function printTable(
 }
 
 /** Says why the parts below do not add up to the score, where they do not. */
-function scoreNotes({ translation }: SearchExplanation, hasEncoder: boolean): string[] {
+function scoreNotes({ translation }: SearchExplanation): string[] {
   return [
     ...(translation
       ? [
           'The score of a translated query is at most 1: a weighted mean of two rankings, by its own words and by the English ones, each relative to its best hit. The parts below are those of the English ranking.',
         ]
       : []),
-    ...(hasEncoder ? ['The parts below leave out what the encoder adds to the score.'] : []),
   ]
 }
 

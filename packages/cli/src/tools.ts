@@ -1,5 +1,5 @@
 // The tools that commands search, count and list: catalogues and queries in files, the tools of servers that are started
-// for it, the ranker, and how far the encoder is with reading them.
+// for it, and the ranker.
 
 import { type Rank, type RankerName, rankers, type Tool } from '@toolshelf/core'
 import type { EvaluationQuery } from '@toolshelf/core/internal'
@@ -186,56 +186,4 @@ async function readServers(
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,
   )
-}
-
-/** Milliseconds between two lines of output: a terminal's line is rewritten, elsewhere each is a line of its own. */
-const REWRITE_EVERY_MS = 250
-const PRINT_EVERY_MS = 10_000
-const REWRITE = '\u001b[1A\u001b[2K'
-
-/** Runs work that waits for the encoder, and shows the progress that it reports; `noun` is what the encoder reads. */
-export async function withEncoderProgress<Result>(
-  terminal: Terminal,
-  run: (report: EncoderProgress['report']) => Promise<Result>,
-  noun?: string,
-): Promise<Result> {
-  const { report, finish } = createEncoderProgress(terminal, () => performance.now(), noun)
-  try {
-    return await run(report)
-  } finally {
-    finish()
-  }
-}
-
-type EncoderProgress = ReturnType<typeof createEncoderProgress>
-
-/** Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate. */
-export function createEncoderProgress(terminal: Terminal, now: () => number, noun = 'tools') {
-  const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
-  const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS
-  let first: { readonly at: number; readonly done: number } | undefined
-  let shownAt: number | undefined
-  return {
-    report(done: number, total: number) {
-      const at = now()
-      first ??= { at, done }
-      // The last line of a log says that everything was read.
-      const isLast = !canRewrite && done === total
-      if (shownAt !== undefined && at - shownAt < everyMs && !isLast) return
-      const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
-      const estimate = leftMs === undefined || done === total ? '' : `, ${timeLeft(leftMs)} left`
-      const line = `The encoder has read ${done} of ${total} ${noun}${estimate}.`
-      terminal.report(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
-      shownAt = at
-    },
-    /** Removes a line that is being rewritten. */
-    finish() {
-      if (canRewrite && shownAt !== undefined) terminal.report(REWRITE)
-    },
-  }
-}
-
-function timeLeft(milliseconds: number): string {
-  const seconds = Math.ceil(milliseconds / 1000)
-  return seconds < 90 ? `about ${seconds} s` : `about ${Math.round(seconds / 60)} min`
 }

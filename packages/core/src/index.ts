@@ -26,7 +26,6 @@ export {
   type Rankers,
   rankers,
   type Tables,
-  warmUpSearch,
 } from './rankers/rankers.ts'
 export { createMemoryResults } from './result-stores.ts'
 export type { ResultStore } from './results.ts'

@@ -27,7 +27,7 @@ export { withLock } from './node/with-lock.ts'
 export { type ClientWork, createClientWork, LimitError, type StartedWork } from './node/work.ts'
 export { createYieldBySize } from './node/yield-by-size.ts'
 export { OptionError } from './option-error.ts'
-export { patientModel, warmUpEntries, whenIndexed } from './rankers/engine.ts'
+export { whenIndexed } from './rankers/engine.ts'
 export {
   EXPLAINED_RANKERS,
   explainHits,

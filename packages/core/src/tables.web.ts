@@ -1,5 +1,5 @@
 // What searches use in browsers, Workers and whatever is not Node: no tables, unless `createRankers` is given some, since they
 // are millions of bytes.
-import type { Equipment } from './rankers/engine.ts'
+import type { Tables } from './rankers/rankers.ts'
 
-export const equipment: Equipment = { tables: {}, openModel: undefined }
+export const tables: Tables = {}

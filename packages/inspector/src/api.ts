@@ -178,7 +178,7 @@ export type RankingView = {
   readonly hits: readonly RankedHit[]
   /** The expected tool, also if it is among `hits`; `rank` is null if the ranker did not find it. */
   readonly expected: (Omit<RankedHit, 'rank'> & { readonly rank: number | null }) | null
-  /** Why this ranker could not search, e.g. the encoder is not installed. */
+  /** Why this ranker could not search, e.g. the query is no pattern. */
   readonly error: string | null
 }
 

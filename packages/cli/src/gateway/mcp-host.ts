@@ -280,7 +280,7 @@ function openShelf({ ranker, notify, trace }: ShelfParts) {
   const ready = async () => {
     validator ??= await validating()
   }
-  /** Runs while idle. The encoder, if it was asked for, is heavy, and is loaded only for an actual search. */
+  /** Runs while idle. */
   const warm = async () => {
     await ready()
     await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)

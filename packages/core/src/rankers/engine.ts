@@ -1,11 +1,11 @@
 // Searches by name and by table: what the rankers of one set of tables share. The first search that wants a table loads it.
 // Implements S7.
-import { equipment } from '#tables'
+import { tables as tablesHere } from '#tables'
 import { classicRank, type Rank, type Ranking } from '../query.ts'
 import { createScheduler, hasTurns, startTimer } from '../schedule.ts'
 import { demoteDeprecated } from '../search/deprecated.ts'
 import { explainFusion, type ScorePart } from '../search/explain-fusion.ts'
-import { createHybrid, type HybridParts } from '../search/hybrid.ts'
+import { createHybrid } from '../search/hybrid.ts'
 import { createBridge, createTranslate, type Translation } from '../search/language.ts'
 import type { LexicalIndex } from '../search/lexical.ts'
 import { bm25, lexical } from '../search/lexical-rankers.ts'
@@ -14,34 +14,6 @@ import type { Breaks } from '../search/reading.ts'
 import type { PoolTool } from '../types.ts'
 import type { Rankers, TableSource, Tables } from './rankers.ts'
 import { regex } from './regex.ts'
-
-/** What a runtime has for searches. */
-export type Equipment = {
-  readonly tables: Tables
-  /** Loads the ranker `model`; undefined where the sentence encoder cannot run. */
-  readonly openModel: ((parts: ModelParts) => Promise<ModelRank>) | undefined
-}
-
-/** What the ranker `model` is built on. */
-export type ModelParts = {
-  readonly createHybrid: (model: NonNullable<HybridParts['model']>) => Rank
-  readonly notify: (message: string) => void
-}
-
-/** Receives how many texts are processed, those with a stored vector included, and how many there are. */
-export type EmbedProgress = (done: number, total: number) => void
-
-/** The ranker `model`. */
-export type ModelRank = {
-  readonly rank: Rank
-  /** Resolves when every tool is embedded; false if the encoder is unavailable. */
-  ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
-  /**
-   * Returns a ranker that waits until its candidates, and whatever was queued before, are embedded, and for the query's
-   * vector.
-   */
-  patient(progress?: EmbedProgress): Rank
-}
 
 /** Milliseconds that a search waits for new tools to be indexed. */
 const READING_TIMEOUT_MS = 4000
@@ -65,36 +37,15 @@ export function createEngine(tables: Tables) {
   const translate = createTranslate(bridge.load)
 
   /** Created with the first search, which loads the table. */
-  const hybridWith = (parts: Pick<HybridParts, 'model'>): Rank => {
-    const opened = once(async () => {
-      const vectors = await meaning.load()
-      if (!vectors && !tables.bridge && !parts.model) return byWords
-      return createHybrid({ ...parts, vectors, translate, ...(breaks ? { breaks } : {}) })
-    })
-    return async (tools, query, limit) => (await opened())(tools, query, limit)
-  }
-  const hybrid = hybridWith({})
+  const opened = once(async () => {
+    const vectors = await meaning.load()
+    if (!vectors && !tables.bridge && !tables.model) return byWords
+    return createHybrid({ vectors, model: tables.model, translate, ...(breaks ? { breaks } : {}) })
+  })
+  const hybrid: Rank = async (tools, query, limit) => (await opened())(tools, query, limit)
   const lacks = () => [meaning.problem(), bridge.problem()].filter(Boolean).join('; ') || undefined
 
-  const model = once(async () =>
-    equipment.openModel?.({ createHybrid: (cosines) => hybridWith({ model: cosines }), notify }),
-  )
-  /** Ranks by the sentence encoder where there is one, else like `hybrid`. */
-  const byModel =
-    (rankOf: (model: ModelRank) => Rank): Rank =>
-    async (tools, query, limit) => {
-      const opened = await model()
-      return (opened ? rankOf(opened) : hybrid)(tools, query, limit)
-    }
-  const modelLacks = () =>
-    equipment.openModel ? lacks() : 'no sentence encoder: "model" ranks as "hybrid" does'
-
   const rankers: Rankers = {
-    model: named(
-      'model',
-      byModel(({ rank }) => rank),
-      modelLacks,
-    ),
     hybrid: named('hybrid', hybrid, lacks),
     lexical: named('lexical', lexical),
     classic: classicRank,
@@ -103,11 +54,6 @@ export function createEngine(tables: Tables) {
   }
   return {
     rankers,
-    async warmUp(entries: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean> {
-      return (await (await model())?.ready(entries, progress)) ?? false
-    },
-    patientModel: (progress?: EmbedProgress) =>
-      whenIndexed(demoteDeprecated(byModel(({ patient }) => patient(progress)))),
     translate: (index: LexicalIndex, query: string) => translate(query, index.knows),
     explain: async (index: LexicalIndex, query: string, tools: readonly PoolTool[]) =>
       explainFusion(index, await meaning.load(), query, tools),
@@ -169,15 +115,9 @@ function notify(message: string): void {
 }
 
 /** The rankers of this runtime. */
-export const engine = createEngine(equipment.tables)
+export const engine = createEngine(tablesHere)
 
-/** Like `warmUpSearch`, for tools that are already in a pool. */
-export const warmUpEntries = engine.warmUp
-
-/** Ranks like `model`, but waits until the encoder has read what a search finds; like `hybrid` if it is unavailable. */
-export const patientModel = engine.patientModel
-
-/** Returns the translation that `hybrid` and `model` use besides the query; undefined for a query in English. */
+/** Returns the translation that `hybrid` uses besides the query; undefined for a query in English. */
 export const translateQuery: (index: LexicalIndex, query: string) => Promise<Translation | undefined> =
   engine.translate
 

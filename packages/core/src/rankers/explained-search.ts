@@ -64,9 +64,9 @@ export type SearchExplanation = {
 }
 
 /** The rankers whose hits can be explained. */
-export const EXPLAINED_RANKERS: readonly string[] = ['hybrid', 'model', 'lexical']
+export const EXPLAINED_RANKERS: readonly string[] = ['hybrid', 'lexical']
 
-/** Returns the matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
+/** Returns the matched words of each hit and, if meaning counts too, the parts of its score without an encoder of the host. */
 export async function explainHits(
   tools: readonly PoolTool[],
   query: string,

@@ -1,23 +1,27 @@
 // All rankers by name (S7), made from tables: those that the runtime has (tables.node.ts, tables.web.ts), or given ones.
 // Implements S7.
-import { buildPool } from '../pool.ts'
 import type { Rank } from '../query.ts'
-import type { Tool } from '../types.ts'
+import type { HybridParts } from '../search/hybrid.ts'
 import { createEngine, engine } from './engine.ts'
 
 /** The bytes of a table, or what loads them when a search first wants them. */
 export type TableSource = Uint8Array | (() => Uint8Array | Promise<Uint8Array>)
 
-/** What `createRankers` is given. Both are optional. */
+/** What `createRankers` is given, all optional. */
 export type Tables = {
   /** Vectors of word pieces, for `hybrid`: `meaning` of `@toolshelf/core/meaning`. Without it, searches go by words alone. */
   readonly meaning?: TableSource | undefined
   /** Words of other languages: `bridge` of `@toolshelf/core/bridge`. Without it, queries are not translated. */
   readonly bridge?: TableSource | undefined
+  /**
+   * A sentence encoder of your own, for `hybrid`: returns the cosine of each tool with a query, or undefined as long as it has
+   * not read them all.
+   */
+  readonly model?: HybridParts['model']
 }
 
 /** The name of a ranker, as the option `rank` takes it. */
-export type RankerName = 'model' | 'hybrid' | 'lexical' | 'classic' | 'bm25' | 'regex'
+export type RankerName = 'hybrid' | 'lexical' | 'classic' | 'bm25' | 'regex'
 
 /** The rankers by name. All but `classic`, whose points are specified (S6), rank deprecated tools behind others. */
 export type Rankers = { readonly [Name in RankerName]: Rank }
@@ -41,18 +45,3 @@ export function createRankers(tables: Tables): Rankers {
  * const shelf = createShelf({ tools, rank: (tools, query, limit) => rankers.hybrid(tools, translated(query), limit) })
  */
 export const rankers: Rankers = engine.rankers
-
-/**
- * Waits until the encoder of the ranker `model` has read these tools; resolves to false if it is not installed or failed.
- *
- * @param progress receives how many tools are read, and how many there are, again and again.
- * @example
- * if (!(await warmUpSearch(tools))) console.warn('searches rank without the sentence encoder')
- */
-export function warmUpSearch(
-  tools: readonly Tool[],
-  progress?: (done: number, total: number) => void,
-): Promise<boolean> {
-  const { tools: entries } = buildPool(tools, { descriptionLimit: 1, reserved: [], warn: () => {} })
-  return engine.warmUp(entries, progress)
-}

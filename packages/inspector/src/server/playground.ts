@@ -19,10 +19,8 @@ import {
   EXPLAINED_RANKERS,
   explainHits,
   findWithScores,
-  patientModel,
   type SearchExplanation,
   scorePartLabel,
-  warmUpEntries,
   whenIndexed,
 } from '@toolshelf/core/internal/node'
 import type { RankedHit, RankingView, SearchView, Suggestion } from '../api.ts'
@@ -36,7 +34,7 @@ import {
 } from './types.ts'
 
 /** The rankers that are compared, the default first. */
-export const RANKERS = ['hybrid', 'model', 'lexical', 'bm25', 'classic', 'regex'] as const
+export const RANKERS = ['hybrid', 'lexical', 'bm25', 'classic', 'regex'] as const
 type RankerName = (typeof RANKERS)[number]
 
 const MAX_QUERY_LENGTH = 2000
@@ -123,10 +121,6 @@ async function rankingOf(ranker: RankerName, question: Question): Promise<Rankin
   const startedAt = performance.now()
   const passed = () => Math.round(performance.now() - startedAt)
   try {
-    if (ranker === 'model' && !(await warmUpEntries([])))
-      throw new Error(
-        'the sentence encoder is not installed; `toolshelf search --ranker model` says how to install it',
-      )
     return { ranker, ...(await ranked(ranker, question, passed)), error: null }
   } catch (error) {
     return { ranker, ...nothing, milliseconds: passed(), error: cut(errorMessage(error), 1000) }
@@ -134,7 +128,7 @@ async function rankingOf(ranker: RankerName, question: Question): Promise<Rankin
 }
 
 async function ranked(ranker: RankerName, { tools, query, limit, expected }: Question, passed: () => number) {
-  const rank: Rank = ranker === 'model' ? patientModel() : whenIndexed(rankers[ranker])
+  const rank: Rank = whenIndexed(rankers[ranker])
   const notify = () => {}
   const found = await findWithScores(rank, tools, query, { limit, notify })
   if (found.failure !== undefined) throw found.failure
