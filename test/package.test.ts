@@ -300,6 +300,16 @@ describe('the library', () => {
     expect(check({ 'use.ts': typedUse }, { lib: ['es2023', 'dom'], types: [] })).toBe('')
   })
 
+  test('can be required, too', () => {
+    const code = `process.stdout.write(${JSON.stringify(publicDoors)}.map((door) => typeof require(door)).join())`
+    const printed = run(
+      process.execPath,
+      ['--no-warnings', '--input-type=commonjs', '-e', code],
+      everything(),
+    )
+    expect(printed).toBe(publicDoors.map(() => 'object').join())
+  })
+
   test.skipIf(missing !== undefined)(`TypeScript ${OLDEST_TYPESCRIPT} reads every declaration`, () => {
     expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain('TypeScript 5.0 or newer')
     const old = createRequire(import.meta.url)(file('typescript'))
