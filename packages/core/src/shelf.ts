@@ -445,13 +445,13 @@ const restricted = oncePer((shared: SharedHost) =>
     const isShown = (entry: PoolTool) =>
       (entry.server === undefined || isServerShown(entry.server)) && !isHidden(() => hide.tool(entry))
     const visible = oncePer((pool: Pool) => poolOf(pool, isShown))
+    const own = oncePer((settings: Settings): Settings => ({ ...settings, related: undefined }))
     return {
       ...shared,
       get host(): Host {
         const { host } = shared
         const servers = new Map([...host.servers].filter(([name]) => isServerShown(name)))
-        const settings = { ...host.settings, related: undefined }
-        return { ...host, settings, pool: visible(host.pool), servers }
+        return { ...host, settings: own(host.settings), pool: visible(host.pool), servers }
       },
     }
   }),

@@ -256,8 +256,15 @@ const placeholder: Definition = Object.freeze({
 
 const wires: Record<WireName, MakeWire> = { reference, addition, append, bridge, hosted }
 
+/** The wires of these settings: every call asks for one. */
+const made = oncePer((_: Settings) => new Map<string, Wire>())
+
 export function makeWire(name: WireName, { settings, capability }: Speaker): Wire {
-  return wires[name](settings, settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex')
+  const variant = settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex'
+  const known = made(settings)
+  const wire = known.get(name + variant) ?? wires[name](settings, variant)
+  known.set(name + variant, wire)
+  return wire
 }
 
 /** Returns the wire by which the model could search in the last request; undefined if it could not. */
