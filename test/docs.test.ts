@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { clientEntries } from '../packages/cli/src/connect/client-entry.ts'
+import { clientEntries } from '../packages/cli/src/connect/apply.ts'
 import { configPlaces } from '../packages/mcp/src/config/places.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

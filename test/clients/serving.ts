@@ -1,7 +1,7 @@
 // `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
 // address.
 import { createInterface } from 'node:readline'
-import { openUpstream } from '../../packages/cli/src/gateway/upstreams.ts'
+import { openUpstream } from '../../packages/cli/src/gateway/messages-options.ts'
 import { serveMessagesGateway } from '../../packages/cli/src/http/messages/server.ts'
 import { createMessagesGateway } from '../../packages/messages/src/gateway.ts'
 import { parseModeSetting } from '../../packages/messages/src/plan.ts'

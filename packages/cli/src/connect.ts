@@ -12,9 +12,8 @@ import {
   thisMachine,
 } from '@toolshelf/mcp/internal'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
-import { clientEntries } from './connect/client-entry.ts'
-import { openJournal } from './connect/journal.ts'
-import { deleteLeftovers } from './connect/leftovers.ts'
+import { clientEntries } from './connect/apply.ts'
+import { deleteLeftovers, openJournal } from './connect/journal.ts'
 import type { ConnectPlan, PlannedServer } from './connect/plan.ts'
 import { connectClients, journalFolder } from './connect/prints/apply.ts'
 import {

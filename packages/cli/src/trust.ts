@@ -14,10 +14,17 @@ import {
 } from './command.ts'
 import { storeOption } from './options.ts'
 import { printable } from './terminal/pen.ts'
-import { decideTrust, isTrusted, trustNow } from './trust/decide.ts'
-import { screenSize, trustStore } from './trust/open.ts'
+import {
+  decideTrust,
+  isTrusted,
+  questionText,
+  screenSize,
+  summaryOf,
+  trustItemLines,
+  trustNow,
+  trustStore,
+} from './trust/open.ts'
 import { type Project, readProject, troublesOf } from './trust/project.ts'
-import { questionText, summaryOf, trustItemLines } from './trust/question.ts'
 import type { TrustRecord, TrustStore } from './trust/store.ts'
 import { printRules } from './trust-rules.ts'
 import { printServers, trustServer, withPins } from './trust-servers.ts'

@@ -81,25 +81,12 @@ export function globExpression(glob: string): string {
 }
 
 /** The file access that all tools of a session share. */
-export type Files = {
-  readonly directory: string
-  readonly resolve: (path: unknown) => string
-  readonly access: (path: unknown, kind: Access['kind'], isEntry?: true) => Promise<Access>
-  /** A path for display, relative to the working folder. */
-  readonly shown: (path: string) => string
-  /** Reads a regular file and marks it as read; throws an explanation for anything else. */
-  readonly read: (path: string) => Promise<Buffer>
-  /** The text of a file that was read and has not changed since; throws otherwise. */
-  readonly fresh: (path: string) => Promise<string>
-  readonly write: (path: string, text: string) => Promise<void>
-  /** Runs one change at a time: calls run in parallel, and two edits of a file must not undo each other. */
-  readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
-}
+export type Files = ReturnType<typeof createFiles>
 
 const MAX_FILE_BYTES = 50_000_000
 
 /** Creates file access relative to a working folder. */
-export function createFiles(directory: string): Files {
+export function createFiles(directory: string) {
   const read = new Map<string, string>()
   let last: Promise<unknown> = Promise.resolve()
   const shown = (path: string) => {
@@ -116,19 +103,22 @@ export function createFiles(directory: string): Files {
   }
   return {
     directory,
-    resolve: (path) => resolvePath(directory, String(path)),
-    async access(path, kind, isEntry) {
+    resolve: (path: unknown) => resolvePath(directory, String(path)),
+    async access(path: unknown, kind: Access['kind'], isEntry?: true) {
       const found = await stat(resolvePath(directory, String(path))).catch(() => undefined)
       const isRecursive = found?.isDirectory() ?? false
       return accessTo(directory, String(path), kind, { isRecursive, ...(isEntry ? { isEntry } : {}) })
     },
+    /** A path for display, relative to the working folder. */
     shown,
-    async read(path) {
+    /** Reads a regular file and marks it as read; throws an explanation for anything else. */
+    async read(path: string) {
       const bytes = await load(path)
       read.set(path, printOf(bytes))
       return bytes
     },
-    async fresh(path) {
+    /** The text of a file that was read and has not changed since; throws otherwise. */
+    async fresh(path: string) {
       const bytes = await load(path)
       const known = read.get(path)
       if (known === undefined)
@@ -139,12 +129,13 @@ export function createFiles(directory: string): Files {
         )
       return decodeText(bytes, shown(path))
     },
-    async write(path, text) {
+    async write(path: string, text: string) {
       await mkdir(dirname(path), { recursive: true })
       await replaceFile(path, text)
       read.set(path, printOf(Buffer.from(text)))
     },
-    inTurn(work) {
+    /** Runs one change at a time: calls run in parallel, and two edits of a file must not undo each other. */
+    inTurn<Result>(work: () => Promise<Result>) {
       const turn = last.then(work)
       last = turn.catch(() => {})
       return turn

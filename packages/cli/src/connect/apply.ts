@@ -1,17 +1,18 @@
 // Plans how clients' files change when their servers move behind the gateway: which servers leave which file, and the
-// text that remains. Writes nothing.
+// text that remains, with the gateway's entry in the client's own format. Writes nothing.
 import { isUtf8 } from 'node:buffer'
 import { realpath, stat } from 'node:fs/promises'
+import type { Fields } from '@toolshelf/core/internal'
 import { type FileRights, readBoundedFile } from '@toolshelf/core/internal/node'
 import {
   type ConfigProblem,
   type MovedPart,
   moveServers,
   type NewEntry,
+  onOneLine,
   variablesIn,
   withReferences,
 } from '@toolshelf/mcp/internal'
-import { gatewayEntry, type HandedVariable } from './client-entry.ts'
 import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
 export type Snapshot = {
@@ -33,7 +34,7 @@ export type ClientChange = {
 }
 
 /** A server that stays in its client's file, and why. */
-export type UnmovedServer = { readonly name: string; readonly file: string; readonly reason: string }
+type UnmovedServer = { readonly name: string; readonly file: string; readonly reason: string }
 
 /** Planned changes of clients' files, and the servers that stay where they are. */
 export type ApplyPlan = {
@@ -143,4 +144,108 @@ function variablesOf(leaving: readonly Leaving[]): HandedVariable[] {
       variables.set(variable, variables.get(variable) ?? source.inputs[variable])
   }
   return [...variables].map(([variable, input]) => ({ variable, input }))
+}
+
+/** A variable that servers behind the gateway refer to, with VS Code's input if it comes from one. */
+type HandedVariable = { readonly variable: string; readonly input: string | undefined }
+
+/** Returns the entry in each format, with the clients that use this format. */
+export function clientEntries(
+  clients: readonly string[],
+  words: readonly string[],
+): readonly { readonly clients: readonly string[]; readonly text: string }[] {
+  const byText = new Map<string, string[]>()
+  for (const client of clients) {
+    const form = formOf(client)
+    const text = (form.key === 'mcp_servers' ? asToml : asJson)(form.key, gatewayEntry(client, words, []))
+    byText.set(text, [...(byText.get(text) ?? []), client])
+  }
+  return [...byText].map(([text, clients]) => ({ clients, text }))
+}
+
+/**
+ * Returns the gateway's entry for a client. The entry passes on the variables that the servers behind the gateway refer to,
+ * in the client's syntax, because many clients start servers without their own environment.
+ */
+function gatewayEntry(
+  client: string,
+  words: readonly string[],
+  variables: readonly HandedVariable[],
+): Fields {
+  const { entry, hand } = formOf(client)
+  return { ...entry(words), ...(variables.length > 0 ? hand(variables) : {}) }
+}
+
+type Form = {
+  /** The key that holds the servers. */
+  readonly key: string
+  readonly entry: (words: readonly string[]) => Fields
+  readonly hand: (variables: readonly HandedVariable[]) => Fields
+}
+
+const split = ([command, ...args]: readonly string[]) => ({ command, args })
+const nothing = () => ({})
+
+const common: Form = { key: 'mcpServers', entry: split, hand: nothing }
+const vsCode: Form = {
+  key: 'servers',
+  entry: split,
+  // VS Code keeps asking for its inputs, and stores the answers. Its other variables reach every server anyway.
+  hand: (variables) =>
+    inEnv(
+      variables.filter(({ input }) => input !== undefined),
+      ({ input }) => `\${input:${input}}`,
+    ),
+}
+
+const forms: ReadonlyMap<string, Form> = new Map([
+  ['VS Code', vsCode],
+  ['VS Code Insiders', vsCode],
+  ['Cursor', { ...common, hand: asReferences(({ variable }) => `\${env:${variable}}`) }],
+  ['Windsurf', { ...common, hand: asReferences(({ variable }) => `\${env:${variable}}`) }],
+  ['Gemini CLI', { ...common, hand: asReferences(({ variable }) => `$${variable}`) }],
+  ['Zed', { ...common, key: 'context_servers' }],
+  ['opencode', { key: 'mcp', entry: (command) => ({ type: 'local', command }), hand: nothing }],
+  [
+    'Codex',
+    {
+      key: 'mcp_servers',
+      entry: split,
+      hand: (variables) => ({ env_vars: variables.map(({ variable }) => variable) }),
+    },
+  ],
+  [
+    'Qwen Code',
+    {
+      key: 'mcpServers',
+      // It defers the tools of every server, including the gateway's, unless configured otherwise.
+      entry: (words) => ({ ...split(words), alwaysLoadTools: true }),
+      hand: asReferences(({ variable }) => `$${variable}`),
+    },
+  ],
+])
+
+function formOf(client: string): Form {
+  return forms.get(client) ?? common
+}
+
+function asReferences(spell: (variable: HandedVariable) => string): Form['hand'] {
+  return (variables) => inEnv(variables, spell)
+}
+
+function inEnv(
+  variables: readonly HandedVariable[],
+  spell: (variable: HandedVariable) => string,
+): { readonly env?: Fields } {
+  const pairs = variables.map((one) => [one.variable, spell(one)] as const)
+  return pairs.length === 0 ? {} : { env: Object.fromEntries(pairs) }
+}
+
+function asJson(key: string, entry: Fields): string {
+  return `{ "${key}": {\n  "toolshelf": ${onOneLine(entry)}\n} }`
+}
+
+function asToml(key: string, entry: Fields): string {
+  const pairs = Object.entries(entry).map(([name, value]) => `${name} = ${onOneLine(value)}`)
+  return [`[${key}.toolshelf]`, ...pairs].join('\n')
 }

@@ -4,8 +4,7 @@ import { dollars, SEARCH_TOOL } from '@toolshelf/core/internal'
 import { OFFLINE_NOTE } from '@toolshelf/messages/internal'
 import { harmless } from '../terminal/table.ts'
 import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
-import type { LongResultFigures } from './long-result.ts'
-import type { DemoEvent } from './play.ts'
+import type { DemoEvent, LongResultFigures } from './play.ts'
 
 export function plainLines(event: DemoEvent, live: string | undefined): string[] {
   switch (event.type) {

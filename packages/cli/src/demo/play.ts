@@ -1,19 +1,20 @@
 // Runs the demo: starts servers, sends the messages, updates the ledger. Emits events; rendering is elsewhere.
-import { writeFile } from 'node:fs/promises'
+// A script answers instead of a model; the tools that it calls are real.
+import { rmSync } from 'node:fs'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AgentEvent, createAgent, namedTools } from '@toolshelf/agent'
 import { createChannel } from '@toolshelf/agent/internal'
-import { createShelf } from '@toolshelf/core'
+import { createShelf, estimateTokens, type ToolResult } from '@toolshelf/core'
 import type { PriceTable } from '@toolshelf/core/internal'
 import { createMcpHost, type McpHost, readConfig } from '@toolshelf/mcp'
+import { type ModelScript, readScript } from '@toolshelf/messages/internal'
 import { type OpenedClient, openScript } from '../client.ts'
 import { CommandError } from '../command.ts'
 import { version } from '../version.ts'
-import { temporaryFolder } from './folder.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { type LongResultFigures, measureLongResult } from './long-result.ts'
 import type { ConfigIn } from './servers.ts'
-import { DEMO_PROMPTS, demoScript } from './task.ts'
 
 /** What the demo reports while it runs. */
 export type DemoEvent =
@@ -145,4 +146,120 @@ async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<D
   void host.settled({ timeoutMs: SERVERS_WAIT_MS }).finally(end)
   yield* changes
   signal.removeEventListener('abort', end)
+}
+
+/** The user's messages. */
+const DEMO_PROMPTS: readonly string[] = [
+  'Write down in notes.md: the launch is on Friday, Ada leads it.',
+  'Remember that Ada leads the launch, for all later sessions.',
+  'Ask get-sum: the budget has 1250 for the venue and 380 for food. What is the sum?',
+  'What do the notes say, and what do you remember about Ada?',
+]
+
+/** Returns the script. Each of its answers needs tools that the model cannot see at first. */
+function demoScript(folder: string): ModelScript {
+  const notes = join(folder, 'notes.md')
+  const content = '# Launch\n- on Friday\n- led by Ada\n'
+  const entities = [{ name: 'Ada', entityType: 'person', observations: ['leads the launch'] }]
+  return readScript({
+    rules: [
+      {
+        when: 'Write down',
+        do: [
+          { say: 'I need a tool that writes files.' },
+          { call: 'mcp__filesystem__write_file', input: { path: notes, content }, search: 'write file' },
+          { say: 'Done: the notes are in notes.md.' },
+        ],
+      },
+      {
+        when: 'Remember that',
+        do: [
+          {
+            call: 'mcp__memory__create_entities',
+            input: { entities },
+            search: 'remember facts knowledge graph create',
+          },
+          { say: 'I will remember that Ada leads the launch.' },
+        ],
+      },
+      {
+        when: 'What is the sum',
+        do: [
+          { call: 'mcp__everything__get-sum', input: { a: 1250, b: 380 }, search: 'add two numbers' },
+          { say: 'That makes 1630.' },
+        ],
+      },
+      {
+        when: 'What do the notes say',
+        do: [
+          {
+            calls: [
+              { call: 'mcp__filesystem__read_text_file', input: { path: notes }, search: 'read text file' },
+              {
+                call: 'mcp__memory__search_nodes',
+                input: { query: 'Ada' },
+                search: 'search knowledge graph',
+              },
+            ],
+          },
+          { say: 'The notes say that the launch is on Friday. I remember that Ada leads it.' },
+        ],
+      },
+    ],
+  })
+}
+
+async function temporaryFolder(): Promise<{ readonly folder: string; readonly remove: () => void }> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolshelf-demo-'))
+  const remove = () => {
+    process.off('exit', remove)
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+  process.once('exit', remove)
+  return { folder, remove }
+}
+
+export type LongResultFigures = {
+  /** Characters of the result. */
+  readonly characters: number
+  /** Tokens of the whole result. */
+  readonly tokensWithout: number
+  /** Tokens of its preview, and of a search for the error in it. */
+  readonly tokensWith: number
+}
+
+const LINES = 2000
+const READ = 'mcp__filesystem__read_text_file'
+
+/** Measures the result; undefined if the server does not return the whole log. */
+async function measureLongResult(host: McpHost, folder: string): Promise<LongResultFigures | undefined> {
+  const path = join(folder, 'build.log')
+  await writeFile(path, log())
+  const call = { id: 'toolu_log', name: READ, input: { path } }
+  const whole = await host.run(call)
+  const shelf = createShelf({ results: true, notify: () => {} })
+  const preview = await shelf.shelve(call, whole)
+  const [kept] = shelf.results()
+  if (!kept) return undefined
+  const search = { handle: kept.handle, search: 'ERROR' }
+  const read = await shelf.answer({ id: 'toolu_read', name: 'ReadResult', input: search })
+  return {
+    characters: kept.size,
+    tokensWithout: tokensOf(whole),
+    tokensWith: tokensOf(preview) + (read ? tokensOf(read) : 0),
+  }
+}
+
+/** The same on every run. */
+function log(): string {
+  return Array.from({ length: LINES }, (_, line) => {
+    const time = `2026-11-17T10:${String(Math.floor(line / 60) % 60).padStart(2, '0')}:${String(line % 60).padStart(2, '0')}Z`
+    return line === 1311
+      ? `${time} ERROR test launch-date: expected Friday, got Thursday`
+      : `${time} INFO  built module ${line} of ${LINES}`
+  }).join('\n')
+}
+
+function tokensOf({ content }: ToolResult): number {
+  return content.reduce((sum, block) => sum + (block.type === 'text' ? estimateTokens(block.text) : 0), 0)
 }

@@ -22,8 +22,7 @@ import {
 import { CommandError } from '../command.ts'
 import type { UntrustedServer } from '../doctor/report.ts'
 import { visible } from '../terminal/table.ts'
-import { isTrusted } from '../trust/decide.ts'
-import { trustStore } from '../trust/open.ts'
+import { isTrusted, trustStore } from '../trust/open.ts'
 import { type Project, readProject } from '../trust/project.ts'
 
 /** The servers that a command may start, and those that it may not. */

@@ -14,7 +14,7 @@ import {
   readEntries,
 } from '@toolshelf/mcp/internal'
 import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/permission-file.ts'
-import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
+import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './store.ts'
 
 /** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */
 export type Project = {

@@ -15,13 +15,7 @@ export type Round = {
 }
 
 /** The calls in which servers may ask questions. */
-export type Exchanges = {
-  /** Runs the work, or resumes the work that waits for this round's answers. */
-  run<Result>(round: Round, caller: Caller, work: Work<Result>): Promise<Result>
-  /** Resolves when the rounds that other replicas sent have ended, or after the timeout. */
-  drain(timeoutMs: number): Promise<void>
-  close(): Promise<void>
-}
+export type Exchanges = ReturnType<typeof createExchanges>
 
 export type Caller = {
   /** Shared by all calls of one client. */
@@ -66,7 +60,7 @@ const ASKS = Symbol('asks')
  *
  * @param store - Brings answers to the replica that asked; undefined if there is only one.
  */
-export function createExchanges(store?: StateStore): Exchanges {
+export function createExchanges(store?: StateStore) {
   const remote =
     store &&
     new RemoteRounds(store, ({ state, responses, owner }, { signal, onProgress }) => {
@@ -89,7 +83,7 @@ export function createExchanges(store?: StateStore): Exchanges {
 
   return {
     // The outcome is what `work` returned, or a question; the map of open exchanges cannot know the type of the first.
-    async run(round, caller, work) {
+    async run<Result>(round: Round, caller: Caller, work: Work<Result>) {
       const state = round.requestState()
       const responses = round.inputResponses ?? {}
       if (typeof state !== 'string')
@@ -103,7 +97,8 @@ export function createExchanges(store?: StateStore): Exchanges {
       exchange.deliver(responses)
       return (await exchange.follow(round, caller)) as never
     },
-    drain: async (timeoutMs) => remote?.drain(timeoutMs),
+    /** Resolves when the rounds that other replicas sent have ended, or after the timeout. */
+    drain: async (timeoutMs: number) => remote?.drain(timeoutMs),
     close: async () => remote?.close(),
   }
 }

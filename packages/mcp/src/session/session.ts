@@ -372,24 +372,24 @@ function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code
 }
 
-type Timeouts = {
-  /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
-  limit<Value>(
-    options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeoutMs: number },
-    request: (options: RequestOptions) => Promise<Value>,
-  ): Promise<Value>
-  /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
-  during<Value>(answer: () => Promise<Value>): Promise<Value>
-}
+type Timeouts = ReturnType<typeof createTimeouts>
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-function createTimeouts(): Timeouts {
+function createTimeouts() {
   /** Functions that restart each request's timeout. */
   const renewals = new Set<() => void>()
   let questions = 0
   return {
-    async limit({ timeoutMs, signal, onProgress }, request) {
+    /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
+    async limit<Value>(
+      {
+        timeoutMs,
+        signal,
+        onProgress,
+      }: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeoutMs: number },
+      request: (options: RequestOptions) => Promise<Value>,
+    ) {
       const late = new AbortController()
       let timer: ReturnType<typeof setTimeout> | undefined
       const renew = () => {
@@ -418,7 +418,8 @@ function createTimeouts(): Timeouts {
         renewals.delete(renew)
       }
     },
-    async during(answer) {
+    /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
+    async during<Value>(answer: () => Promise<Value>) {
       questions++
       try {
         return await answer()
@@ -435,15 +436,8 @@ const MAX_REFUSED = 1000
 /** Refused requests per millisecond that are answered after that. */
 const REFUSED_PER_MILLISECOND = 5 / 1000
 
-type Refusals = {
-  /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
-  watch(transport: Transport): void
-  /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
-  during<Value>(answer: () => Promise<Value>, signal: AbortSignal): Promise<Value>
-}
-
 /** @param onFlood - Ends the session; called once, with the reason. */
-function createRefusals(onFlood: (reason: string) => void): Refusals {
+function createRefusals(onFlood: (reason: string) => void) {
   const reason = `it kept asking after ${MAX_REFUSED} of its questions were refused`
   const spend = createBudget(MAX_REFUSED, REFUSED_PER_MILLISECOND)
   let last = performance.now()
@@ -459,14 +453,16 @@ function createRefusals(onFlood: (reason: string) => void): Refusals {
   }
 
   return {
-    watch(transport) {
+    /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
+    watch(transport: Transport) {
       const send = transport.send.bind(transport)
       transport.send = (message, options) => {
         if ('error' in message) count()
         return send(message, options)
       }
     },
-    async during(answer, signal) {
+    /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
+    async during<Value>(answer: () => Promise<Value>, signal: AbortSignal) {
       if (isFlooded) throw new Error(reason)
       try {
         return await answer()

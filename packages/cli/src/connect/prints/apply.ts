@@ -14,8 +14,7 @@ import {
 import { CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
 import { printable } from '../../terminal/pen.ts'
 import { type ApplyPlan, type ClientChange, planApply, type Snapshot, takeSnapshot } from '../apply.ts'
-import { commitWrites, type WriteOutcome } from '../commit.ts'
-import { type FileWrite, openJournal } from '../journal.ts'
+import { commitWrites, type FileWrite, openJournal, type WriteOutcome } from '../journal.ts'
 import { type ConnectPlan, isReportable, type PlannedServer, planConnect } from '../plan.ts'
 import { changedLines } from './diff.ts'
 import {
@@ -27,8 +26,6 @@ import {
   printPlan,
   readTarget,
 } from './plan.ts'
-
-import { sharingNotice } from './sharing.ts'
 
 /** Starts the servers that were just written once. */
 type AfterWriting = (target: ConnectTarget, added: readonly PlannedServer[]) => Promise<void>
@@ -268,4 +265,29 @@ function asJson(
     }
   })
   return { to: target.file, files, staying }
+}
+
+/** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */
+function sharingNotice(changes: readonly ClientChange[], target: ConnectTarget): string | undefined {
+  const clients = [...new Set(changes.flatMap((change) => change.clients))]
+  const moving = [...new Set(changes.flatMap(({ servers }) => servers))]
+  const added = moving.filter(({ state }) => state === 'new')
+  const ownNames = new Set(moving.flatMap(({ name, server }) => [name, server.name]))
+  const isShared = clients.length > 1 || target.names.some((name) => !ownNames.has(name))
+  if (changes.length === 0 || !isShared) return undefined
+  const names = [...target.names, ...added.map(shownName)]
+  const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
+  return [
+    `${who} will see ${theServers(names.length)} of ${target.file}: ${names.join(', ')}.`,
+    'To keep a client apart, give it a file of its own: toolshelf connect --apply --from <its file> --to <another file>',
+  ].join('\n')
+}
+
+function theServers(servers: number): string {
+  if (servers === 1) return 'the server'
+  return servers === 2 ? 'both servers' : `all ${servers} servers`
+}
+
+function shownName({ name, clients, server }: PlannedServer): string {
+  return name === server.name ? name : `${name} (${clients.join(' and ')}'s ${server.name}, renamed)`
 }

@@ -1,4 +1,5 @@
 // `toolshelf connect --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
+import { isUtf8 } from 'node:buffer'
 import { basename, resolve } from 'node:path'
 import { fieldsOf, listOf, toJson } from '@toolshelf/core/internal'
 import type { ServerConfig } from '@toolshelf/mcp'
@@ -8,13 +9,21 @@ import {
   type LocalMachine,
   readEntries,
   readServer,
+  restoreServers,
   type ServerEntry,
 } from '@toolshelf/mcp/internal'
 import { CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
 import { printable } from '../../terminal/pen.ts'
-import { ChangedMeanwhile, putBack, readCurrent } from '../commit.ts'
-import { type ApplyRecord, contentHash, type Journal, openJournal, type RecordedFile } from '../journal.ts'
-import { planUndo, type UndoPlan } from '../undo.ts'
+import {
+  type ApplyRecord,
+  ChangedMeanwhile,
+  contentHash,
+  type Journal,
+  openJournal,
+  putBack,
+  type RecordedFile,
+  readCurrent,
+} from '../journal.ts'
 import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'
 
@@ -229,4 +238,34 @@ function finish(
     else if (!isLeft) terminal.print('There is nothing to undo: the files are as they were.')
   }
   return isLeft ? 1 : 0
+}
+
+/** How a file can be put back. */
+type UndoPlan =
+  /** It is already as it was. */
+  | { readonly kind: 'done' }
+  /** It is unchanged since `--apply`: the copy is restored byte for byte. Without content, there was no such file. */
+  | { readonly kind: 'whole'; readonly content: Buffer | undefined }
+  /** It was edited in other places: the servers are restored, and the edits stay. */
+  | { readonly kind: 'servers'; readonly content: Buffer }
+  /** Its servers were edited, or it was deleted: only the whole copy could be restored. */
+  | { readonly kind: 'edited'; readonly content: Buffer | undefined }
+
+/** Decides how to put a file back; `current` is its content now. */
+async function planUndo(
+  journal: Journal,
+  file: RecordedFile,
+  current: Buffer | undefined,
+): Promise<UndoPlan> {
+  const hash = contentHash(current)
+  if (hash === file.before) return { kind: 'done' }
+  const content = file.copy === undefined ? undefined : await journal.copyOf(file)
+  if (hash === file.after) return { kind: 'whole', content }
+  const restored =
+    current && isUtf8(current) && file.parts.length > 0
+      ? restoreServers(current.toString(), file.parts)
+      : undefined
+  return restored === undefined
+    ? { kind: 'edited', content }
+    : { kind: 'servers', content: Buffer.from(restored) }
 }

@@ -80,6 +80,7 @@ export type MessagesHttpOptions = {
 
 /** What the server reports about a finished request. */
 export type RequestRecord = {
+  /** The HTTP method. */
   readonly method: string
   /** The path without the query. */
   readonly path: string
