@@ -2,7 +2,7 @@
 // drafts, and shortens those that are too large to send. Calls are still validated against the original schema.
 // Implements H5, Q9, S17.
 
-import { type Fields, isFields, wellFormedJson } from './lib/json.ts'
+import { type Fields, fieldsOf, isFields, wellFormedJson } from './lib/json.ts'
 import {
   areNames,
   isOfKind,
@@ -62,27 +62,22 @@ function sendableNames(definition: Definition): { definition: Definition; names?
   const own = Object.keys(properties)
   if (own.every((name) => PROPERTY_NAME.test(name))) return { definition }
   const sent = spell(own)
-  const renamed = (fields: Fields) =>
-    Object.fromEntries(Object.entries(fields).map(([name, value]) => [sent.get(name) ?? name, value]))
-  const described = own.map((name) => [
-    name,
-    sent.has(name) ? withOwnName(properties[name], name) : properties[name],
-  ])
+  const described = own.map((name) => {
+    const spelling = sent.get(name)
+    return spelling ? [spelling, withOwnName(properties[name], name)] : [name, properties[name]]
+  })
   const { required, ...rest } = schema
   const input_schema = {
     ...rest,
-    properties: renamed(Object.fromEntries(described)),
+    properties: Object.fromEntries(described),
     ...(Array.isArray(required) ? { required: required.map((name) => sent.get(name) ?? name) } : {}),
   }
-  const examples = Array.isArray(definition.input_examples)
-    ? {
-        input_examples: definition.input_examples.map((example) =>
-          isFields(example) ? renamed(example) : example,
-        ),
-      }
+  const { input_examples: examples } = definition
+  const renamed = Array.isArray(examples)
+    ? { input_examples: examples.map((example) => withOwnNames(example, sent)) }
     : {}
   const names = new Map([...sent].map(([name, spelling]) => [spelling, name]))
-  return { definition: { ...definition, input_schema, ...examples }, names }
+  return { definition: { ...definition, input_schema, ...renamed }, names }
 }
 
 /** Translates the argument names of an input to the server's own. */
@@ -117,10 +112,6 @@ function withOwnName(schema: unknown, name: string): unknown {
   return { ...schema, description: typeof description === 'string' ? `${own} ${description}` : own }
 }
 
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {}
-}
-
 /** Returns the same schema if it is valid; otherwise converts older drafts and drops invalid keywords. */
 function currentSchema(schema: unknown): unknown {
   return isSchema(schema) ? schema : rewrite(schema, 0)
@@ -130,13 +121,12 @@ function rewrite(schema: unknown, depth: number): unknown {
   if (typeof schema === 'boolean') return schema
   if (depth > MAX_SCHEMA_DEPTH) return true
   if (!isFields(schema)) return {}
-  const kept: Record<string, unknown> = {}
-  for (const [keyword, original] of Object.entries(modernise(schema))) {
+  const kept = Object.entries(modernise(schema)).flatMap(([keyword, original]) => {
     const kind = KEYWORD_KINDS.get(keyword)
     const value = kind ? rewriteValue(kind, original, depth + 1) : original
-    if (kind === undefined || isOfKind(kind, value)) set(kept, keyword, value)
-  }
-  return kept
+    return kind === undefined || isOfKind(kind, value) ? [[keyword, value] as const] : []
+  })
+  return Object.fromEntries(kept)
 }
 
 /** Converts draft-07's lists of items and draft-04's exclusive limits. */
@@ -187,14 +177,7 @@ function types(list: readonly unknown[]): readonly unknown[] {
 
 function mapFields(value: unknown, change: (value: unknown) => unknown): unknown {
   if (!isFields(value)) return value
-  const kept: Record<string, unknown> = {}
-  for (const [name, one] of Object.entries(value)) set(kept, name, change(one))
-  return kept
-}
-
-/** Sets a field, even one called `__proto__`. */
-function set(fields: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, change(one)]))
 }
 
 /** Fields of a tool that are not sent. */
@@ -238,8 +221,8 @@ export function buildDefinition(
   const head = isMcp ? own?.slice(0, limits.descriptionLimit * 4).replace(/[\uD800-\uDBFF]$/, '') : own
   const text = isMcp && head !== undefined ? cleanText(head) : head
   if (text !== undefined) fields.description = isMcp ? cut(text, limits.descriptionLimit) : text
-  const isHosted =
-    typeof (tool as { type?: unknown }).type === 'string' && (tool as { type?: unknown }).type !== 'custom'
+  const { type } = tool as { type?: unknown }
+  const isHosted = typeof type === 'string' && type !== 'custom'
   const given = tool.input_schema ?? tool.inputSchema
   const schema = isTree(given, { left: MAX_NODES }) ? given : undefined
   if (!isHosted || schema !== undefined) fields.input_schema = currentSchema(objectSchema(schema))
@@ -346,20 +329,19 @@ const MAX_MEMBERS = 500
 /** Deeper parts become "any value" in any case. */
 const DEEPEST = 32
 
-type Step = { readonly isTextCut: boolean; readonly depth: number; readonly isRequiredOnly: boolean }
+type Step = readonly [isTextCut: boolean, maxDepth: number, isRequiredOnly: boolean]
 
 /** Each step removes more than the previous one. */
 const STEPS: readonly Step[] = [
-  { isTextCut: false, depth: DEEPEST, isRequiredOnly: false },
-  { isTextCut: true, depth: DEEPEST, isRequiredOnly: false },
-  { isTextCut: true, depth: 2, isRequiredOnly: false },
-  { isTextCut: true, depth: 0, isRequiredOnly: false },
-  { isTextCut: true, depth: 0, isRequiredOnly: true },
+  [false, DEEPEST, false],
+  [true, DEEPEST, false],
+  [true, 2, false],
+  [true, 0, false],
+  [true, 0, true],
 ]
 
 /** Marks a shortened schema. */
 const SHORTENED = '[shortened: the schema is too large to be shown]'
-const PART_SHORTENED = '[shortened]'
 
 /** Returns as much of the schema as fits into this many characters of JSON. */
 function shortenSchema(schema: unknown, limit: number): unknown {
@@ -371,11 +353,7 @@ function shortenSchema(schema: unknown, limit: number): unknown {
 }
 
 /** Returns undefined as soon as the result is too large, to bound the work for a hostile schema. */
-function shortenBy(
-  { isTextCut, depth: maxDepth, isRequiredOnly }: Step,
-  root: unknown,
-  limit: number,
-): unknown {
+function shortenBy([isTextCut, maxDepth, isRequiredOnly]: Step, root: unknown, limit: number): unknown {
   let room = limit
 
   function shorten(value: unknown, depth: number): unknown {
@@ -384,15 +362,14 @@ function shortenBy(
     if (Array.isArray(value)) return value.slice(0, MAX_MEMBERS).map((item) => shorten(item, depth))
     if (!isFields(value)) return value
     if (depth < 0)
-      return { ...(typeof value.type === 'string' ? { type: value.type } : {}), description: PART_SHORTENED }
-    const isClosed = !isRequiredOnly && countOf(value.properties) <= MAX_MEMBERS
-    const kept: Record<string, unknown> = {}
-    for (const key of Object.keys(value).slice(0, MAX_MEMBERS)) {
+      return { ...(typeof value.type === 'string' ? { type: value.type } : {}), description: '[shortened]' }
+    const isClosed = !isRequiredOnly && Object.keys(fieldsOf(value.properties)).length <= MAX_MEMBERS
+    const kept = pick(Object.keys(value).slice(0, MAX_MEMBERS), (key) => {
       const inner = value[key]
-      if (NARROWING.has(key) || (inner === false && !isClosed)) continue
+      if (NARROWING.has(key) || (inner === false && !isClosed)) return []
       // Several shortened alternatives may match at once.
-      setGiven(kept, key === 'oneOf' ? 'anyOf' : key, shortenField(key, inner, value, depth))
-    }
+      return [key === 'oneOf' ? 'anyOf' : key, shortenField(key, inner, value, depth)]
+    })
     const isLongEnum = Array.isArray(value.enum) && value.enum.length > MAX_ENUM_VALUES
     return isLongEnum ? withExamples(kept, value.enum as unknown[]) : kept
   }
@@ -403,12 +380,10 @@ function shortenBy(
     if (key === 'required') return inner
     if (typeof inner === 'string') return shortenText(key, inner)
     if (!NAMED.has(key) || !isFields(inner)) return shorten(inner, depth - 1)
-    const members: Record<string, unknown> = {}
-    for (const name of membersOf(key, inner, schema)) {
+    return pick(membersOf(key, inner, schema), (name) => {
       room -= name.length + 3
-      setGiven(members, name, shorten(inner[name], depth - 1))
-    }
-    return members
+      return [name, shorten(inner[name], depth - 1)]
+    })
   }
 
   function shortenText(key: string, text: string): string | undefined {
@@ -421,10 +396,8 @@ function shortenBy(
   function membersOf(key: string, members: Fields, { required }: Fields): string[] {
     const first = Array.isArray(required) && key === 'properties' ? required.slice(0, MAX_MEMBERS) : []
     const others = isRequiredOnly && key === 'properties' ? [] : Object.keys(members).slice(0, MAX_MEMBERS)
-    const names = [...new Set([...first.map(String), ...others])].filter((name) =>
-      Object.hasOwn(members, name),
-    )
-    return names.slice(0, MAX_MEMBERS)
+    const names = new Set([...first.map(String), ...others])
+    return [...names].filter((name) => Object.hasOwn(members, name)).slice(0, MAX_MEMBERS)
   }
 
   const shorter = shorten(root, maxDepth)
@@ -445,17 +418,16 @@ function isSmall(value: unknown): boolean {
 }
 
 /** Replaces a long enum by examples, because a cut enum would forbid the other values. */
-function withExamples(schema: Record<string, unknown>, values: readonly unknown[]): Record<string, unknown> {
+function withExamples(schema: Fields, values: readonly unknown[]): Fields {
   const examples = values.slice(0, MAX_ENUM_VALUES).filter(isSmall)
   const remark = `[shortened: one of ${values.length} values, of which ${examples.length} are shown]`
   const description = typeof schema.description === 'string' ? `${schema.description} ${remark}` : remark
   return { ...schema, description, examples }
 }
 
-function countOf(members: unknown): number {
-  return isFields(members) ? Object.keys(members).length : 0
-}
-
-function setGiven(fields: Record<string, unknown>, name: string, value: unknown): void {
-  if (value !== undefined) set(fields, name, value)
+/** Returns an object of the fields that have a value. */
+function pick(names: readonly string[], fieldOf: (name: string) => [string, unknown] | []): Fields {
+  return Object.fromEntries(
+    names.map(fieldOf).filter(([, value]) => value !== undefined) as [string, unknown][],
+  )
 }

@@ -52,51 +52,57 @@ const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Distribution = { readonly counts: number[]; sum: number; count: number }
 
+/** A series by its labels, or read from a gauge whenever it is scraped. */
+type Series = {
+  readonly values: Map<string, number>
+  readonly distributions: Map<string, Distribution>
+  samples: () => readonly Sample[]
+}
+
 /** Creates the series of the table, all of them empty. */
 export function createMetricRegistry<Name extends string>(
   series: SeriesTable & { readonly [name in Name]: SeriesTable[string] },
 ): MetricRegistry<Name> {
-  const values = new Map<string, Map<string, number>>()
-  const distributions = new Map<string, Map<string, Distribution>>()
-  const readers = new Map<string, () => readonly Sample[]>()
-
-  function linesOf(name: string): string[] {
-    const samples = readers.get(name)?.() ?? []
-    return [
-      ...[...(values.get(name) ?? [])].map(([labels, value]) => `${name}${braced(labels)} ${value}`),
-      ...samples.map(({ labels = {}, value }) => `${name}${braced(written(labels))} ${value}`),
-      ...[...(distributions.get(name) ?? [])].flatMap(([labels, found]) => bucketLines(name, labels, found)),
-    ]
+  const all = Object.fromEntries(Object.keys(series).map((name) => [name, newSeries()])) as {
+    [name in Name]: Series
   }
-
   return {
     add(name, labels, amount = 1) {
-      const known = entryOf(values, name, () => new Map<string, number>())
+      const { values } = all[name]
       const key = written(labels)
-      const before = known.get(key)
-      if (before === undefined && known.size >= MAX_COMBINATIONS) return
-      known.set(key, (before ?? 0) + amount)
+      const before = values.get(key)
+      if (before === undefined && values.size >= MAX_COMBINATIONS) return
+      values.set(key, (before ?? 0) + amount)
     },
     observe(name, labels, value) {
-      const known = entryOf(distributions, name, () => new Map<string, Distribution>())
+      const { distributions } = all[name]
       const key = written(labels)
-      if (!known.has(key) && known.size >= MAX_COMBINATIONS) return
-      const found = entryOf(known, key, () => ({ counts: BOUNDS.map(() => 0), sum: 0, count: 0 }))
+      const found = distributions.get(key) ?? { counts: BOUNDS.map(() => 0), sum: 0, count: 0 }
+      if (found.count === 0 && distributions.size >= MAX_COMBINATIONS) return
+      distributions.set(key, found)
       const bucket = BOUNDS.findIndex((bound) => value <= bound)
       if (bucket >= 0) found.counts[bucket] = (found.counts[bucket] ?? 0) + 1
       found.sum += value
       found.count++
     },
-    read: (name, samples) => void readers.set(name, samples),
+    read(name, samples) {
+      all[name].samples = samples
+    },
     text() {
-      const lines = Object.entries(series).flatMap(([name, [kind, help]]) => [
-        `# HELP ${name} ${help}`,
-        `# TYPE ${name} ${kind}`,
-        ...linesOf(name),
+      const lines = Object.entries<Series>(all).flatMap(([name, { values, distributions, samples }]) => [
+        `# HELP ${name} ${series[name]?.[1]}`,
+        `# TYPE ${name} ${series[name]?.[0]}`,
+        ...[...values].map(([labels, value]) => `${name}${braced(labels)} ${value}`),
+        ...samples().map(({ labels = {}, value }) => `${name}${braced(written(labels))} ${value}`),
+        ...[...distributions].flatMap(([labels, found]) => bucketLines(name, labels, found)),
       ])
       return [...lines, ''].join('\n')
     },
   }
+}
+
+function newSeries(): Series {
+  return { values: new Map(), distributions: new Map(), samples: () => [] }
 }
 
 function bucketLines(name: string, labels: string, { counts, sum, count }: Distribution): string[] {
@@ -112,14 +118,6 @@ function bucketLines(name: string, labels: string, { counts, sum, count }: Distr
     `${name}_sum${braced(labels)} ${sum}`,
     `${name}_count${braced(labels)} ${count}`,
   ]
-}
-
-function entryOf<Value>(entries: Map<string, Value>, key: string, create: () => Value): Value {
-  const known = entries.get(key)
-  if (known !== undefined) return known
-  const created = create()
-  entries.set(key, created)
-  return created
 }
 
 function written(labels: Labels): string {

@@ -21,8 +21,7 @@ type Fitted<Tool extends FittableTool> = {
 }
 
 /** Levels of detail, from least to most. */
-const DETAILS = ['unnamed', 'name', 'signature', 'whole'] as const
-type Detail = (typeof DETAILS)[number]
+const [UNNAMED, NAME, SIGNATURE, WHOLE] = [0, 1, 2, 3]
 
 /** Share of the budget for whole definitions while other tools have no signature. */
 const WHOLE_SHARE = 0.75
@@ -40,12 +39,17 @@ export function fitTools<Tool extends FittableTool>(
   howToSelect: string,
   textOf: (tool: Tool) => string = ({ json }) => json,
 ): Fitted<Tool> {
-  const total = tools.reduce((sum, tool) => sum + sizeOf(wholeForm(tool, textOf(tool))), 0)
+  // The definition with the name, because a note in front of the definitions lists it.
+  const wholes = tools.map((tool) => `${tool.name}\n${textOf(tool)}`)
+  const total = wholes.reduce((sum, text) => sum + sizeOf(text), 0)
   if (tools.length <= 1 || total <= budget) return { whole: tools, shortened: [], text: '' }
-  const forms = tools.map((tool) => formsOf(tool, textOf(tool)))
-  const ends = [heading(howToSelect), unnamed(tools.length)].reduce((sum, line) => sum + sizeOf(line), 0)
-  const details = chooseDetails(forms, budget - ends)
-  const isWhole = (_: Tool, index: number) => details[index] === 'whole'
+  const forms = tools.map(({ name, definition }, index) => {
+    const signature = signatureOf(definition)
+    const line = signature === undefined ? undefined : `- [shortened] ${signature}`
+    return ['', `- ${name} [name only]`, line, wholes[index]]
+  })
+  const details = chooseDetails(forms, budget - sizeOf(heading(howToSelect)) - sizeOf(unnamed(tools.length)))
+  const isWhole = (_: Tool, index: number) => details[index] === WHOLE
   return {
     whole: tools.filter(isWhole),
     shortened: tools.filter((tool, index) => !isWhole(tool, index)),
@@ -54,40 +58,24 @@ export function fitTools<Tool extends FittableTool>(
 }
 
 /** A tool's line at each level of detail; undefined if it has none. */
-type Forms = { readonly [detail in Detail]: string | undefined }
+type Forms = readonly (string | undefined)[]
 
-function formsOf(tool: FittableTool, text: string): Forms {
-  const signature = signatureOf(tool.definition)
-  return {
-    unnamed: '',
-    name: `- ${tool.name} [name only]`,
-    signature: signature === undefined ? undefined : `- [shortened] ${signature}`,
-    whole: wholeForm(tool, text),
-  }
-}
-
-/** Returns the definition with the name, because a note in front of the definitions lists it. */
-function wholeForm({ name }: FittableTool, text: string): string {
-  return `${name}\n${text}`
-}
-
-function chooseDetails(forms: readonly Forms[], room: number): readonly Detail[] {
-  const details: Detail[] = forms.map(() => 'unnamed')
+function chooseDetails(forms: readonly Forms[], room: number): readonly number[] {
+  const details = forms.map(() => UNNAMED)
   let used = 0
-  const raise = (detail: Detail, limit: number) => {
+  const raise = (detail: number, limit: number) => {
     for (const [index, form] of forms.entries()) {
-      const present = details[index] ?? 'unnamed'
-      const isRaised = DETAILS.indexOf(present) >= DETAILS.indexOf(detail)
+      const present = details[index] ?? UNNAMED
       const growth = sizeOf(form[detail]) - sizeOf(form[present])
-      if (isRaised || used + growth > limit) continue
+      if (present >= detail || used + growth > limit) continue
       used += growth
       details[index] = detail
     }
   }
-  raise('name', room)
-  raise('whole', room * WHOLE_SHARE)
-  raise('signature', room)
-  raise('whole', room)
+  raise(NAME, room)
+  raise(WHOLE, room * WHOLE_SHARE)
+  raise(SIGNATURE, room)
+  raise(WHOLE, room)
   return details
 }
 
@@ -97,12 +85,12 @@ function sizeOf(line: string | undefined): number {
   return line === '' ? 0 : line.length + 1
 }
 
-function listed(forms: readonly Forms[], details: readonly Detail[], howToSelect: string): string {
+function listed(forms: readonly Forms[], details: readonly number[], howToSelect: string): string {
   const lines = forms.flatMap((form, index) => {
-    const detail = details[index] ?? 'unnamed'
-    return detail === 'name' || detail === 'signature' ? [form[detail]] : []
+    const detail = details[index] ?? UNNAMED
+    return detail === NAME || detail === SIGNATURE ? [form[detail]] : []
   })
-  const count = details.filter((detail) => detail === 'unnamed').length
+  const count = details.filter((detail) => detail === UNNAMED).length
   if (lines.length === 0 && count === 0) return ''
   return [heading(howToSelect), ...lines, ...(count > 0 ? [unnamed(count)] : [])].join('\n')
 }
@@ -115,11 +103,8 @@ function unnamed(count: number): string {
   return `- and ${count} more, not named; search with more specific words.`
 }
 
-const MAX_DESCRIPTION = 400
-const MAX_REMARK = 120
 /** Optional arguments to show with types; of further ones only the names. */
 const MAX_TYPED = 40
-const MAX_NAMED = 200
 
 /**
  * Returns the signature, such as
@@ -134,11 +119,11 @@ export const compactDefinition = oncePerFrozen((definition: Definition): string 
   const { name, description } = definition
   const root = fieldsOf(definition.input_schema)
   const required = requiredNames(root)
-  const whole = compactType({ ...root, properties: pick(root, required) }, root)
-  if (!whole.isEnough) return undefined
+  const properties = Object.fromEntries(required.map((one) => [one, fieldOf(root, one)]))
+  if (!compactType({ ...root, properties }, root).isEnough) return undefined
   const optional = Object.keys(fieldsOf(root.properties)).filter((one) => !required.includes(one))
   const lines = [
-    `${name}: ${oneLine(description ?? '', MAX_DESCRIPTION)}`.trimEnd(),
+    `${name}: ${oneLine(description ?? '', 400)}`.trimEnd(),
     ...required.map((one) => `  ${nameText(one)}: ${typed(fieldOf(root, one), root, true)}`),
     ...optional
       .slice(0, MAX_TYPED)
@@ -152,7 +137,7 @@ export const compactDefinition = oncePerFrozen((definition: Definition): string 
 function typed(schema: unknown, root: Fields, isRequired: boolean): string {
   const { description, default: usual } = fieldsOf(schema)
   const value = usual === undefined || usual === null || isRequired ? '' : toJson(usual)
-  const remark = typeof description === 'string' ? oneLine(description, MAX_REMARK) : ''
+  const remark = typeof description === 'string' ? oneLine(description, 120) : ''
   return [
     compactType(schema, root).text,
     ...(value !== '' && value.length <= 60 ? [`= ${value}`] : []),
@@ -162,13 +147,9 @@ function typed(schema: unknown, root: Fields, isRequired: boolean): string {
 
 function further(names: readonly string[]): string[] {
   if (names.length === 0) return []
-  const rest = names.length - MAX_NAMED
-  const shown = names.slice(0, MAX_NAMED).map((name) => nameText(name.slice(0, 100)))
+  const rest = names.length - 200
+  const shown = names.slice(0, 200).map((name) => nameText(name.slice(0, 100)))
   return [`  … also optional: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`]
-}
-
-function pick(root: Fields, names: readonly string[]): object {
-  return Object.fromEntries(names.map((name) => [name, fieldOf(root, name)]))
 }
 
 /** Optional members, and values of an enum, that are written. */
@@ -183,6 +164,7 @@ type CompactType = { readonly text: string; readonly isEnough: boolean }
 const ANY: CompactType = { text: 'any', isEnough: true }
 /** Marks what is too long to write; the whole definition has it. */
 const MORE = '…'
+const UNKNOWN: CompactType = { text: MORE, isEnough: false }
 
 /** Keywords with constraints that a type cannot express. */
 const UNSAID = [
@@ -194,7 +176,7 @@ const UNSAID = [
 function compactType(value: unknown, root: Fields, depth = 5): CompactType {
   if (!isFields(value)) return ANY
   const schema = resolved(value, root, depth)
-  if (!schema) return { text: MORE, isEnough: false }
+  if (!schema) return UNKNOWN
   const written = ofSchema(schema, root, depth)
   const isSaid = !UNSAID.some((keyword) => schema[keyword] !== undefined && schema[keyword] !== false)
   return isSaid ? written : { text: written.text, isEnough: false }
@@ -250,18 +232,17 @@ function ofAlternatives(
   root: Fields,
   depth: number,
 ): CompactType {
-  if (depth <= 0) return { text: MORE, isEnough: false }
+  if (depth <= 0) return UNKNOWN
   const { anyOf: _, oneOf: __, default: ___, description: ____, ...own } = schema
   const shown = alternatives.slice(0, MAX_ALTERNATIVES).map((one) => {
     const inner = resolved(fieldsOf(one), root, depth - 1)
-    return inner ? compactType(join(own, inner), root, depth - 1) : { text: MORE, isEnough: false }
+    return inner ? compactType(join(own, inner), root, depth - 1) : UNKNOWN
   })
-  const all = union(shown)
-  // A valid value needs only one alternative, and the model takes the first.
-  const isEnough = shown[0]?.isEnough === true
-  return { text: shown.length < alternatives.length ? `${all.text} | ${MORE}` : all.text, isEnough }
+  const { text, isEnough } = union(shown)
+  return { text: shown.length < alternatives.length ? `${text} | ${MORE}` : text, isEnough }
 }
 
+/** A valid value needs only one alternative, and the model takes the first. */
 function union(types: readonly CompactType[]): CompactType {
   const texts = [...new Set(types.map(({ text }) => text))]
   return { text: texts.join(' | '), isEnough: types[0]?.isEnough === true }
@@ -277,19 +258,11 @@ function ofValues(values: readonly unknown[]): CompactType {
 }
 
 function ofType(type: string, schema: Fields, root: Fields, depth: number): CompactType {
-  switch (type) {
-    case 'string':
-      return ofString(schema)
-    case 'integer':
-    case 'number':
-      return ofNumber(type, schema)
-    case 'array':
-      return ofList(schema, root, depth)
-    case 'object':
-      return ofObject(schema, root, depth)
-    default:
-      return type === 'boolean' || type === 'null' ? { text: type, isEnough: true } : ANY
-  }
+  if (type === 'string') return ofString(schema)
+  if (type === 'integer' || type === 'number') return ofNumber(type, schema)
+  if (type === 'array') return ofList(schema, root, depth)
+  if (type === 'object') return ofObject(schema, root, depth)
+  return type === 'boolean' || type === 'null' ? { text: type, isEnough: true } : ANY
 }
 
 function ofString({ format, minLength, maxLength, pattern }: Fields): CompactType {
@@ -323,8 +296,7 @@ function range(min: unknown, max: unknown): string {
 function ofList({ items, minItems, maxItems }: Fields, root: Fields, depth: number): CompactType {
   const needsItems = typeof minItems === 'number' && minItems > 0
   const counts = range(minItems === 0 ? undefined : minItems, maxItems)
-  if (Array.isArray(items)) return { text: `${MORE}[]${counts}`, isEnough: !needsItems }
-  if (depth <= 0) return { text: `${MORE}[]${counts}`, isEnough: !needsItems }
+  if (Array.isArray(items) || depth <= 0) return { text: `${MORE}[]${counts}`, isEnough: !needsItems }
   const { text, isEnough } = compactType(items, root, depth - 1)
   const isOne = /^(?:[\w<>-]+(?:\([^()]*\))?|\{[^|]*\})$/.test(text)
   return { text: `${isOne ? text : `(${text})`}[]${counts}`, isEnough: isEnough || !needsItems }

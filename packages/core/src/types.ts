@@ -335,19 +335,21 @@ const emptyState: State = { hasOpened: false, betas: [], hasAnnounced: false, ke
 
 /** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */
 export type Memory = {
-  history: FoldedHistory | undefined
-  normalized: NormalizedHistory | undefined
-  bound: BoundRequest | undefined
+  history?: FoldedHistory
+  normalized?: NormalizedHistory
+  bound?: BoundRequest
   /** The history, pool and number of deltas for which there was nothing more to announce. */
-  announcedFor:
-    | { readonly history: FoldedHistory; readonly partition: ToolPartition; readonly deltas: number }
-    | undefined
+  announcedFor?: {
+    readonly history: FoldedHistory
+    readonly partition: ToolPartition
+    readonly deltas: number
+  }
   readonly anchors: Anchors
   requests: number
   /** The last request, if someone listens to events: the next one is compared with it (K2). */
-  sent: PrefixInput | undefined
+  sent?: PrefixInput
   /** The id of the pool that was last reported. */
-  pool: string | undefined
+  pool?: string
   /** Servers that were still connecting at the last search (S8). */
   missed: readonly string[]
 }
@@ -356,18 +358,8 @@ export type Memory = {
 export function newConversation(
   options: { state?: State | undefined; isSubAgent?: boolean; trace?: TraceListener | undefined } = {},
 ): Conversation {
-  const memory = {
-    history: undefined,
-    normalized: undefined,
-    bound: undefined,
-    announcedFor: undefined,
-    anchors: new WeakMap(),
-    requests: 0,
-    sent: undefined,
-    pool: undefined,
-    missed: [],
-  }
   const { state = emptyState, isSubAgent = false, trace } = options
+  const memory = { anchors: new WeakMap(), requests: 0, missed: [] }
   return { state, memory, isSubAgent, trace: trace && swallowErrors(trace) }
 }
 

@@ -2,11 +2,6 @@
 
 import { isFields } from './json.ts'
 
-/** The kind of value that a keyword takes. */
-export type KeywordKind =
-  | ('schema' | 'schemas' | 'named schemas' | 'named dependencies' | 'named names')
-  | ('text' | 'flag' | 'number' | 'positive number' | 'count' | 'names' | 'list' | 'types')
-
 const words = (text: string): string[] => text.split(' ')
 const rows: readonly (readonly [KeywordKind, string])[] = [
   ['schema', 'items additionalProperties unevaluatedItems unevaluatedProperties contentSchema'],
@@ -36,34 +31,29 @@ const TYPES: ReadonlySet<unknown> = new Set(words('array boolean integer null nu
 /** The pattern in the API's own errors; names deeper in a schema are not checked against it. */
 export const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
 
+/** What a value of each kind is; the schemas inside it are not checked. */
+const KINDS = {
+  schema: (value: unknown) => isFields(value) || typeof value === 'boolean',
+  schemas: (value: unknown) => Array.isArray(value) && value.length > 0,
+  'named schemas': isFields,
+  'named dependencies': isFields,
+  'named names': isFields,
+  text: (value: unknown) => typeof value === 'string',
+  flag: (value: unknown) => typeof value === 'boolean',
+  number: (value: unknown) => typeof value === 'number',
+  'positive number': (value: unknown) => typeof value === 'number' && value > 0,
+  count: (value: unknown) => Number.isInteger(value) && Number(value) >= 0,
+  names: areNames,
+  list: Array.isArray,
+  types: isType,
+} satisfies { readonly [kind: string]: (value: unknown) => boolean }
+
+/** The kind of value that a keyword takes. */
+export type KeywordKind = keyof typeof KINDS
+
 /** Returns whether a value is of this kind; does not check the schemas inside it. */
 export function isOfKind(kind: KeywordKind, value: unknown): boolean {
-  switch (kind) {
-    case 'schema':
-      return isFields(value) || typeof value === 'boolean'
-    case 'schemas':
-      return Array.isArray(value) && value.length > 0
-    case 'named schemas':
-    case 'named dependencies':
-    case 'named names':
-      return isFields(value)
-    case 'text':
-      return typeof value === 'string'
-    case 'flag':
-      return typeof value === 'boolean'
-    case 'number':
-      return typeof value === 'number'
-    case 'positive number':
-      return typeof value === 'number' && value > 0
-    case 'count':
-      return Number.isInteger(value) && Number(value) >= 0
-    case 'names':
-      return areNames(value)
-    case 'list':
-      return Array.isArray(value)
-    case 'types':
-      return isType(value)
-  }
+  return KINDS[kind](value)
 }
 
 /** Returns whether a value is a list of distinct strings. */

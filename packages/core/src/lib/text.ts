@@ -98,12 +98,8 @@ export function cleanText(text: string): string {
 
 /** Cleans a name or value that must be repeated exactly: changes only hidden tag characters and Toolshelf's own tags. */
 export function cleanValue(text: string): string {
-  return SUSPECT.test(text)
-    ? withoutMarks(
-        withoutTags(text, () => {}),
-        () => {},
-      )
-    : text
+  const ignore = () => {}
+  return SUSPECT.test(text) ? withoutMarks(withoutTags(text, ignore), ignore) : text
 }
 
 /** Returns the kinds of characters that `cleanText` would remove or change, each once; empty for clean text. */
@@ -165,21 +161,13 @@ const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
 function withoutInvisible(text: string, note: Note): string {
   return text.replace(INVISIBLE, (run, at: number) => {
-    const before = lastOf(text.slice(Math.max(0, at - 2), at))
-    const after = firstOf(text.slice(at + run.length, at + run.length + 2))
+    const before = [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? ''
+    const [after = ''] = text.slice(at + run.length, at + run.length + 2)
     const around = text.slice(Math.max(0, at - NEAR), at + run.length + NEAR)
     if (isNeeded(run, before, after, around)) return run
     note(TURNING.test(run) ? 'direction' : 'invisible')
     return ''
   })
-}
-
-function lastOf(text: string): string {
-  return [...text].at(-1) ?? ''
-}
-
-function firstOf(text: string): string {
-  return [...text][0] ?? ''
 }
 
 const JOINING =
