@@ -196,8 +196,7 @@ type Write = (step: AnnouncementStep, lines: (tools: readonly PoolTool[]) => str
 /** Chooses the first step, from the current one on, whose text fits; the last step is cut to the lines that fit (A7). */
 function fit(input: AnnounceInput, room: number, write: Write): { step: AnnouncementStep; text: string } {
   const first = input.descriptions > 0 ? 'described' : 'names'
-  const isKnown = input.step !== undefined && steps.includes(input.step)
-  const from = isKnown ? (input.step ?? first) : first
+  const from = steps.find((step) => step === input.step) ?? first
   const withDescriptions =
     from === 'described' ? fitDescribed(input, room * DESCRIBED_SHARE, write) : undefined
   if (withDescriptions !== undefined) return { step: 'described', text: withDescriptions }

@@ -253,7 +253,10 @@ export async function searchTools(
 ): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
-  if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
+  if (query === '') {
+    const remark = `The query is empty. Call ${settings.searchTool} with words for the service, the action and the object, such as {"query": "slack send message"}, or with exact names, such as {"query": "select:NAME"}.`
+    return { ...NOTHING, remark, missed, isRefused: true }
+  }
   const { host, partition, found } = await findWhenReady(query, limit, live)
   const allowed = await allow(found.tools, query, settings)
   const unsearched = unsearchedIn(host, partition)
@@ -324,10 +327,6 @@ function readInput(input: unknown, settings: Settings): { typed: string; query: 
   const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
   const limit = Math.min(MAX_RESULTS, Math.max(1, wanted))
   return { typed, query: isEmpty ? '' : text, limit }
-}
-
-function emptyQuery({ searchTool }: Settings): string {
-  return `The query is empty. Call ${searchTool} with words for the service, the action and the object, such as {"query": "slack send message"}, or with exact names, such as {"query": "select:NAME"}.`
 }
 
 async function allow(tools: readonly PoolTool[], query: string, settings: Settings): Promise<PoolTool[]> {

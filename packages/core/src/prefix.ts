@@ -112,14 +112,10 @@ function deferralChange(
   known: readonly BreakCause[],
 ): BreakCause[] {
   const [first, last] = [after.find(isDeferred), before.find(isDeferred)]
-  const cause: BreakCause | undefined =
-    first && !last
-      ? { kind: 'tool-added', name: String(first.name) }
-      : last && !first
-        ? { kind: 'tool-removed', name: String(last.name) }
-        : undefined
-  const isKnown = known.some((one) => one.kind === cause?.kind && 'name' in one && one.name === cause.name)
-  return cause && !isKnown ? [cause] : []
+  if (!first === !last) return []
+  const kind = first ? 'tool-added' : 'tool-removed'
+  const name = String((first ?? last)?.name)
+  return known.some((one) => one.kind === kind && one.name === name) ? [] : [{ kind, name }]
 }
 
 function isDeferred(tool: Block): boolean {
