@@ -1,6 +1,6 @@
 // The playground's search over given tools, with the real rankers and their explanations.
 
-import { explainHybrid, whenIndexed } from '../../../packages/core/src/rankers/engine.ts'
+import { engine, whenIndexed } from '../../../packages/core/src/rankers/engine.ts'
 import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import { poolTools } from '../../../packages/core/src/search/evaluate.ts'
 import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical.ts'
@@ -59,7 +59,7 @@ async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Pr
   const ranking = await whenIndexed(rankers[ranker])(entries, query, entries.length)
   const wanted = entries.find(({ name }) => name === expected)
   const shown = [...ranking.hits.slice(0, 10).map(({ tool }) => tool), ...(wanted ? [wanted] : [])]
-  const parts = ranker === 'hybrid' ? await explainHybrid(index, query, shown) : undefined
+  const parts = ranker === 'hybrid' ? await engine.explain(index, query, shown) : undefined
   const hitOf = (tool: PoolTool, score: number): Omit<RankedHit, 'rank'> => ({
     ...{
       name: tool.name,

@@ -4,9 +4,9 @@ import { tables as tablesHere } from '#tables'
 import { classicRank, type Rank, type Ranking } from '../query.ts'
 import { createScheduler, hasTurns, startTimer } from '../schedule.ts'
 import { demoteDeprecated } from '../search/deprecated.ts'
-import { explainFusion, type ScorePart } from '../search/explain-fusion.ts'
+import { explainFusion } from '../search/explain-fusion.ts'
 import { createHybrid } from '../search/hybrid.ts'
-import { createBridge, createTranslate, type Translation } from '../search/language.ts'
+import { createBridge, createTranslate } from '../search/language.ts'
 import type { LexicalIndex } from '../search/lexical.ts'
 import { bm25, lexical } from '../search/lexical-rankers.ts'
 import { createVectors, readMeaning } from '../search/meaning.ts'
@@ -54,7 +54,9 @@ export function createEngine(tables: Tables) {
   }
   return {
     rankers,
+    /** The translation that `hybrid` uses besides the query; undefined for a query in English. */
     translate: (index: LexicalIndex, query: string) => translate(query, index.knows),
+    /** Explains `hybrid`'s ranking: the parts of each tool's score. */
     explain: async (index: LexicalIndex, query: string, tools: readonly PoolTool[]) =>
       explainFusion(index, await meaning.load(), query, tools),
   }
@@ -116,17 +118,6 @@ function notify(message: string): void {
 
 /** The rankers of this runtime. */
 export const engine = createEngine(tablesHere)
-
-/** Returns the translation that `hybrid` uses besides the query; undefined for a query in English. */
-export const translateQuery: (index: LexicalIndex, query: string) => Promise<Translation | undefined> =
-  engine.translate
-
-/** Explains `hybrid`'s ranking: the parts of each tool's score. */
-export const explainHybrid: (
-  index: LexicalIndex,
-  query: string,
-  tools: readonly PoolTool[],
-) => Promise<Map<PoolTool, ScorePart[]>> = engine.explain
 
 /**
  * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search continues after four

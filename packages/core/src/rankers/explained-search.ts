@@ -9,7 +9,7 @@ import type { ScorePart } from '../search/explain-fusion.ts'
 import { isMostlyLatin, type Translation } from '../search/language.ts'
 import { createLexicalIndex, type LexicalIndex } from '../search/lexical.ts'
 import type { PoolTool } from '../types.ts'
-import { explainHybrid, translateQuery } from './engine.ts'
+import { engine } from './engine.ts'
 
 /** A tool that a search found. */
 export type FoundTool = { readonly tool: PoolTool; readonly score: number }
@@ -75,10 +75,10 @@ export async function explainHits(
 ): Promise<SearchExplanation> {
   const index = indexFor(tools)
   if (ranker === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, new Map()) }
-  const translation = await translateQuery(index, query)
+  const translation = await engine.translate(index, query)
   // Text that is neither translated nor Latin is ranked by words alone.
   const hasParts = translation !== undefined || isMostlyLatin(query)
-  const parts = hasParts ? await explainHybrid(index, translation?.text ?? query, hits) : new Map()
+  const parts = hasParts ? await engine.explain(index, translation?.text ?? query, hits) : new Map()
   return { translation, whys: whysOf(index, translation ? [query, translation.text] : [query], hits, parts) }
 }
 

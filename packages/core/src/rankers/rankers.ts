@@ -1,7 +1,8 @@
-// All rankers by name (S7), made from tables: those that the runtime has (tables.node.ts, tables.web.ts), or given ones.
+// All rankers by name (S7), made from tables: those that the runtime has (tables.node.ts, tables.web.ts), or given ones. What
+// makes them is apart, because its types would bring those of the whole search to users.
 // Implements S7.
 import type { Rank } from '../query.ts'
-import type { HybridParts } from '../search/hybrid.ts'
+import type { PoolTool } from '../types.ts'
 import { createEngine, engine } from './engine.ts'
 
 /** The bytes of a table, or what loads them when a search first wants them. */
@@ -17,7 +18,9 @@ export type Tables = {
    * A sentence encoder of your own, for `hybrid`: returns the cosine of each tool with a query, or undefined as long as it has
    * not read them all.
    */
-  readonly model?: HybridParts['model']
+  readonly model?:
+    | ((tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>)
+    | undefined
 }
 
 /** The name of a ranker, as the option `rank` takes it. */

@@ -102,8 +102,9 @@ type Apply = (turn: InspectedTurn, event: EventRecord, fold: ConversationFold) =
 /** What each type of event does to its turn; types that are not known yet do nothing. */
 const APPLY: { readonly [type: string]: Apply | undefined } = {
   decision(turn, event) {
-    const { open, reason, error } = fieldsOf(event.decision)
-    turn.decision = { isOpen: open === true, reason: textOf(reason), error: textOf(error) }
+    const { open, reason, error, lacks } = fieldsOf(event.decision)
+    const problem = textOf(error) || textOf(lacks)
+    turn.decision = { isOpen: open === true, reason: textOf(reason), error: problem }
     turn.model = textOf(event.model)
     turn.messages = numberOf(event.messages)
     turn.isSubAgent = event.isSubAgent === true
