@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { type Rank, rankers, type Tool } from '../packages/core/src/index.ts'
 import { type EvaluationQuery, evaluate, poolTools } from '../packages/core/src/search/evaluate.ts'
 import { createHybrid } from '../packages/core/src/search/hybrid.ts'
-import { createMeaning, createVectors } from '../packages/core/src/search/meaning.ts'
+import { createMeaning } from '../packages/core/src/search/meaning.ts'
+import { createVectors } from '../packages/core/src/search/vectors.ts'
 import { report, table } from './report.ts'
 
 type Need = {

@@ -4,7 +4,7 @@ import FlexSearch from 'flexsearch'
 import { initSqlJs } from 'fts5-sql-bundle'
 import MiniSearch from 'minisearch'
 import type { PoolTool, Rank } from '../packages/core/src/index.ts'
-import { searchFields } from '../packages/core/src/search/query-words.ts'
+import { searchFields } from '../packages/core/src/search/words.ts'
 
 type Text = {
   readonly id: number

@@ -8,7 +8,7 @@ import {
   type Quality,
 } from '../packages/core/src/search/evaluate.ts'
 import { createLexicalIndex } from '../packages/core/src/search/lexical.ts'
-import { createLexicalRank } from '../packages/core/src/search/lexical-rankers.ts'
+import { createLexicalRank, searchIndex } from '../packages/core/src/search/lexical-search.ts'
 import { PLAIN_BM25 } from '../packages/core/src/search/settings.ts'
 import { type Contender, contenders, figureOf, measureOn } from './protocol.ts'
 import { report, table } from './report.ts'
@@ -45,7 +45,9 @@ function paraphrases({ tools, queries }: QuerySet): EvaluationQuery[] {
   return queries.filter(({ query, gold, scope }) => {
     const documents = gold.flatMap((name) => place.get(name) ?? [])
     return (
-      !scope && documents.length > 0 && index.measure(query, documents).hits.every(({ words }) => words === 0)
+      !scope &&
+      documents.length > 0 &&
+      searchIndex(index, query, 0, documents).hits.every(({ words }) => words === 0)
     )
   })
 }

@@ -3,8 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolTool, Tool } from '../packages/core/src/index.ts'
 import { type EvaluationQuery, poolTools } from '../packages/core/src/search/evaluate.ts'
-import { searchFields } from '../packages/core/src/search/query-words.ts'
-import { FILLER_WORDS, STOP_WORDS, splitWords } from '../packages/core/src/search/words.ts'
+import { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from '../packages/core/src/search/words.ts'
 
 export type QuerySet = {
   readonly name: string

@@ -5,8 +5,11 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import MiniSearch from 'minisearch'
 import { type PoolTool, rankers } from '../packages/core/src/index.ts'
-import { createLexicalIndex } from '../packages/core/src/search/lexical.ts'
-import { searchFields } from '../packages/core/src/search/query-words.ts'
+import { buildLexicalIndex, createLexicalIndex } from '../packages/core/src/search/lexical.ts'
+import { searchIndex } from '../packages/core/src/search/lexical-search.ts'
+import { runAtOnce } from '../packages/core/src/search/reading.ts'
+import { LEXICAL } from '../packages/core/src/search/settings.ts'
+import { searchFields } from '../packages/core/src/search/words.ts'
 import { median, report, table } from './report.ts'
 import { synthetic } from './synthetic.ts'
 
@@ -42,7 +45,7 @@ function miniSearch(tools: readonly PoolTool[]): (query: string) => unknown {
 
 function ours(tools: readonly PoolTool[]): (query: string) => unknown {
   const index = createLexicalIndex(tools)
-  return (query) => index.search(query, 5)
+  return (query) => searchIndex(index, query, 5)
 }
 
 const gc = (globalThis as { gc?: () => void }).gc ?? (() => {})
@@ -120,10 +123,10 @@ function startTime(code: string): number {
 function updateTime(tools: readonly PoolTool[]): number {
   const without = tools.slice(50)
   const index = createLexicalIndex(without)
-  index.update(tools)
+  runAtOnce(buildLexicalIndex(tools, LEXICAL, index))
   const times = [0, 1, 2, 3, 4].map(() => {
     const begin = performance.now()
-    index.update(tools)
+    runAtOnce(buildLexicalIndex(tools, LEXICAL, index))
     return performance.now() - begin
   })
   return median(times)

@@ -1,21 +1,22 @@
 // Learns the weights of the fusion: `npm run train -- <folder of sets> [<folder of model vectors>]`.
 // Listwise softmax over candidates, plain gradient descent, no randomness. Prints what each left-out set would get with
-// weights learned on the others, then the weights learned on all: packages/core/src/search/weights.ts holds them.
+// weights learned on the others, then the weights learned on all: packages/core/src/search/hybrid.ts holds them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
-import { type Candidates, gatherCandidates } from '../packages/core/src/search/candidates.ts'
 import { meanOf, measureRanking } from '../packages/core/src/search/evaluate.ts'
 import {
+  type Candidate,
   FUSION_FEATURES,
   type FusionWeights,
   fuse,
-  fusionFeatures,
-} from '../packages/core/src/search/fusion.ts'
+  gatherCandidates,
+} from '../packages/core/src/search/hybrid.ts'
 import { readIntent } from '../packages/core/src/search/intent.ts'
 import { createLexicalIndex } from '../packages/core/src/search/lexical.ts'
-import { createMeaning, createVectors } from '../packages/core/src/search/meaning.ts'
+import { createMeaning } from '../packages/core/src/search/meaning.ts'
+import { createVectors } from '../packages/core/src/search/vectors.ts'
 
 type Example = {
   readonly set: string
@@ -85,7 +86,7 @@ function examplesOf(set: QuerySet, isShort: boolean): Example[] {
   const inScope = (scope: string | undefined) => (document: number) =>
     !scope || set.tools[document]?.server === scope
   return queries.flatMap((query, position) => {
-    const candidates = gatherCandidates(
+    const { candidates } = gatherCandidates(
       index,
       readIntent(query.query),
       vectors,
@@ -108,20 +109,15 @@ function examplesOf(set: QuerySet, isShort: boolean): Example[] {
 
 function exampleOf(
   set: string,
-  { documents, evidence, scale }: Candidates,
+  candidates: readonly Candidate[],
   gold: Set<number>,
   acceptable: Set<number>,
   isIn: (document: number) => boolean,
   size: number,
 ): Example {
-  const kept = documents
-    .map((document, position) => ({ document, position }))
-    .filter(({ document }) => isIn(document))
+  const kept = candidates.filter(({ document }) => isIn(document))
   const good = new Set([...gold, ...acceptable])
-  const rows = kept.map(({ position }) => {
-    const values = fusionFeatures(evidence[position]!, scale)
-    return Float64Array.from(FUSION_FEATURES.map((feature) => values[feature]))
-  })
+  const rows = kept.map(({ features }) => Float64Array.from(FUSION_FEATURES.map((name) => features[name])))
   const places = kept.map(({ document }) => document)
   return {
     set,

@@ -1,7 +1,8 @@
 // Learns the lexicon of one language from its pairs: which English words translate each of its words.
 
 import { foreignWords } from '../../packages/core/src/search/language.ts'
-import { STOP_WORDS, splitWords, stem } from '../../packages/core/src/search/words.ts'
+import { stem } from '../../packages/core/src/search/stem.ts'
+import { STOP_WORDS, splitWords } from '../../packages/core/src/search/words.ts'
 import { align } from './align.mjs'
 
 const MAX_TARGETS = 3

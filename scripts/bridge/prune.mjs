@@ -1,6 +1,6 @@
 // Leaves out words whose translation is found through another form of them, so that the table has room for more words.
 import { nearestWord, otherForm } from '../../packages/core/src/search/language.ts'
-import { stem } from '../../packages/core/src/search/words.ts'
+import { stem } from '../../packages/core/src/search/stem.ts'
 
 const ROUNDS = 3
 

@@ -8,8 +8,7 @@ import {
   scorePartLabel,
 } from '../../packages/core/src/rankers/explained-search.ts'
 import { rankers } from '../../packages/core/src/rankers/rankers.ts'
-import { SearchInputError } from '../../packages/core/src/search/input-error.ts'
-import { bm25, lexical } from '../../packages/core/src/search/lexical-rankers.ts'
+import { bm25, lexical, SearchInputError } from '../../packages/core/src/search/lexical-search.ts'
 import { office, toolsOf } from './tools.ts'
 
 const { regex } = rankers

@@ -182,9 +182,8 @@ export {
   type Quality,
 } from './search/evaluate.ts'
 export type { Translation } from './search/language.ts'
-export { searchFields } from './search/query-words.ts'
 export { createRelatedSearch, type RelatedEntry } from './search/related.ts'
-export { FILLER_WORDS, STOP_WORDS, splitWords } from './search/words.ts'
+export { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from './search/words.ts'
 export {
   entriesIn,
   type MessageListener,

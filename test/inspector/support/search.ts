@@ -3,6 +3,7 @@
 import { engine, whenIndexed } from '../../../packages/core/src/rankers/engine.ts'
 import { rankers } from '../../../packages/core/src/rankers/rankers.ts'
 import { poolTools } from '../../../packages/core/src/search/evaluate.ts'
+import { explainWords } from '../../../packages/core/src/search/explain.ts'
 import { createLexicalIndex, type LexicalIndex } from '../../../packages/core/src/search/lexical.ts'
 import type { PoolTool } from '../../../packages/core/src/types.ts'
 import type {
@@ -68,7 +69,7 @@ async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Pr
       score,
     },
     parts: (parts?.get(tool) ?? []).map(({ name, amount }) => ({ label: name, amount })),
-    words: ranker === 'bm25' ? [] : index.explain(tool, query),
+    words: ranker === 'bm25' ? [] : explainWords(index, query)(tool),
   })
   const place = ranking.hits.findIndex(({ tool }) => tool === wanted)
   return {

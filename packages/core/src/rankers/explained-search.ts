@@ -4,8 +4,7 @@
 import { oncePer } from '../lib/objects.ts'
 import type { Rank } from '../query.ts'
 import { find } from '../query.ts'
-import type { WordMatch } from '../search/explain.ts'
-import type { ScorePart } from '../search/explain-fusion.ts'
+import { explainWords, type ScorePart, type WordMatch } from '../search/explain.ts'
 import { isMostlyLatin, type Translation } from '../search/language.ts'
 import { createLexicalIndex, type LexicalIndex } from '../search/lexical.ts'
 import type { PoolTool } from '../types.ts'
@@ -90,8 +89,9 @@ function whysOf(
   hits: readonly PoolTool[],
   parts: ReadonlyMap<PoolTool, ScorePart[]>,
 ): Map<PoolTool, Why> {
+  const explain = texts.map((text) => explainWords(index, text))
   const whyOf = (tool: PoolTool) => ({
-    words: texts.flatMap((text) => index.explain(tool, text)),
+    words: explain.flatMap((wordsOf) => wordsOf(tool)),
     parts: parts.get(tool) ?? [],
   })
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))

@@ -7,8 +7,8 @@ import { RE2JS } from 're2js'
 import { oncePer } from '../lib/objects.ts'
 import type { Rank } from '../query.ts'
 import { turns } from '../schedule.ts'
-import { SearchInputError } from '../search/input-error.ts'
-import { searchFields } from '../search/query-words.ts'
+import { SearchInputError } from '../search/lexical-search.ts'
+import { searchFields } from '../search/words.ts'
 import type { PoolTool } from '../types.ts'
 
 const MAX_PATTERN_LENGTH = 200

@@ -6,7 +6,7 @@
 import { serverOf } from '../pool.ts'
 import type { Hit, Rank } from '../query.ts'
 import type { PoolTool, Tool } from '../types.ts'
-import { SearchInputError } from './input-error.ts'
+import { SearchInputError } from './lexical-search.ts'
 
 /** A query with its expected tools. */
 export type EvaluationQuery = {

@@ -3,7 +3,7 @@
 
 import type { Hit } from '../query.ts'
 import type { PoolTool } from '../types.ts'
-import { deniedDeletion } from './denial.ts'
+import { actionOfVerb } from './intent.ts'
 import { FILLER_WORDS, STOP_WORDS, unaccent } from './words.ts'
 
 /** Log-probabilities of words, in bits. This one: an unknown word. */
@@ -58,6 +58,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   vi: 'đơưạảấầậắằặẻẽếềểễệịọỏốồổộớờởợụủứừửữựỳỵỷ',
 }
 
+/** Characters of a query that are read. */
 const MAX_CHARACTERS = 2000
 
 /** Returns whether a query may be in another language than English, judged without any table. */
@@ -385,7 +386,6 @@ type ForeignWord = {
   readonly isCapital: boolean
 }
 
-const MAX_FOREIGN_CHARACTERS = 2000
 const MAX_WORDS = 200
 
 /** Runs of a script without spaces, in which kana and Han may be mixed, or words of letters and digits. */
@@ -396,7 +396,7 @@ const MIXED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+)/u
 /** Returns the words of the query's beginning, in order. */
 export function foreignWords(text: string): ForeignWord[] {
   const words: ForeignWord[] = []
-  for (const [run] of unaccent(text.slice(0, MAX_FOREIGN_CHARACTERS)).matchAll(RUNS)) {
+  for (const [run] of unaccent(text.slice(0, MAX_CHARACTERS)).matchAll(RUNS)) {
     for (const piece of UNSPACED_START.test(run) ? [run] : run.split(MIXED)) {
       if (piece === '') continue
       const isCapital = words.length > 0 && CAPITAL.test(piece)
@@ -439,14 +439,13 @@ const MIN_READABLE_SHARE = 0.5
 
 /** Returns whether most letters are Latin; a text without letters counts as readable. */
 export function isMostlyLatin(text: string): boolean {
-  const beginning = text.slice(0, MAX_TEXT_LENGTH)
+  const beginning = text.slice(0, MAX_CHARACTERS)
   const foreign = beginning.match(NOT_LATIN)?.length ?? 0
   if (foreign === 0) return true
   const latin = beginning.match(LATIN)?.length ?? 0
   return latin >= MIN_READABLE_SHARE * (latin + foreign)
 }
 
-const MAX_TEXT_LENGTH = 2000
 const LATIN = /\p{Script=Latin}/gu
 const NOT_LATIN = /(?!\p{Script=Latin})\p{L}/gu
 
@@ -479,7 +478,7 @@ export function mergeRankings(own: QueryRanking, english: QueryRanking, known: n
 const OWN_POWER = 2
 
 /** A word of a query and its translation. */
-export type TranslatedWord = {
+type TranslatedWord = {
   /** The word in lower case and without accents. */
   readonly from: string
   /** The words to search for instead; empty for function words and unknown words. */
@@ -603,3 +602,46 @@ function inflected(word: string, lexicon: Lexicon): readonly string[] | undefine
 }
 
 const LINKS = ['', 's', 'n', 'en', 'es', 'e']
+
+/** Negations, in lower case and without accents, of languages that use separate words for them. */
+const DENYING_WORDS = new Set(
+  `nicht nichts kein keine keinen niemals ne rien jamais no nada nunca nao non niente nulla mai niet niets geen nooit
+  nie nic nigdy nikdy не ничего никогда нічого ніколи inte inget ingenting aldrig ikke intet لا`.split(/\s+/),
+)
+
+/** Negations in Chinese, Japanese and Korean, which write them without spaces or as endings. */
+const DENYING_PARTS = /不要|不用|不必|不删|别|勿|しない|ないで|せずに|지\s?(?:마|말|않)/u
+
+const CLAUSE_END = /[,;.!?\n，。、；！？،؛؟]+/u
+const MAX_CLAUSES = 12
+
+/**
+ * Returns the English words of a query that asks to look and forbids deleting, with "do not delete" appended; undefined for
+ * every other query. `translateClause` returns the English words of a part of the query.
+ */
+function deniedDeletion(
+  query: string,
+  translateClause: (clause: string) => readonly string[],
+): string | undefined {
+  const clauses = query.slice(0, MAX_CHARACTERS).split(CLAUSE_END).slice(0, MAX_CLAUSES)
+  if (clauses.length < 2 || !clauses.some(denies)) return undefined
+  const kept: string[] = []
+  let isForbidden = false
+  for (const clause of clauses) {
+    const words = translateClause(clause)
+    if (denies(clause) && words.some((word) => actionOfVerb(word) === 'delete')) isForbidden = true
+    else kept.push(...words)
+  }
+  const wantsToLook = kept.some((word) => actionOfVerb(word) === 'read')
+  return isForbidden && wantsToLook ? `${[...new Set(kept)].join(' ')}, do not delete` : undefined
+}
+
+function denies(clause: string): boolean {
+  if (DENYING_PARTS.test(clause)) return true
+  const words = clause
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .match(/[\p{L}\p{M}]+/gu)
+  return words?.some((word) => DENYING_WORDS.has(word)) ?? false
+}

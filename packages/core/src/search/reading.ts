@@ -1,14 +1,43 @@
-// Indexes and embeds lists of tools, with breaks for other work. A search that would wait too long for a new list gets
-// the tools indexed so far, and how many are missing.
-
+// Indexes lists of tools in slices, with breaks for other work. A search that would wait too long for a new list gets the
+// tools indexed so far, and how many are missing.
 import type { Pause } from '../options.ts'
-import { searchText } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import type { LexicalIndex } from './lexical.ts'
-import { createIndexes } from './lexical-rankers.ts'
-import type { Vectors } from './meaning.ts'
-import { LEXICAL } from './settings.ts'
-import { createToolSlices, runAtOnce, runInSlices, type Sliced } from './slices.ts'
+
+/** Work that may be interrupted wherever it yields. */
+export type Sliced<Value> = Generator<undefined, Value, void>
+
+/** Characters of definitions after which indexing may be interrupted: a few milliseconds of work at most. */
+const SLICE_CHARACTERS = 3000
+
+/** Returns a function that says after each tool whether work may be interrupted. */
+export function createToolSlices(): (tool: PoolTool) => boolean {
+  let read = 0
+  return ({ json, tool }) => {
+    read += json.length + String(tool.description ?? '').length
+    if (read < SLICE_CHARACTERS) return false
+    read = 0
+    return true
+  }
+}
+
+/** Runs the work without a break. */
+export function runAtOnce<Value>(work: Sliced<Value>): Value {
+  let step = work.next()
+  while (!step.done) step = work.next()
+  return step.value
+}
+
+/** Runs the work with a pause wherever it may be interrupted. */
+export async function runInSlices<Value>(work: Sliced<Value>, pause: Pause): Promise<Value> {
+  let step = work.next()
+  while (!step.done) {
+    const turn = pause()
+    if (turn) await turn
+    step = work.next()
+  }
+  return step.value
+}
 
 /** Lets pure code give way to other work; the caller supplies the clock. */
 export type Breaks = {
@@ -17,88 +46,77 @@ export type Breaks = {
   readonly startTimeout: () => { readonly over: Promise<void>; readonly cancel: () => void }
 }
 
-/** The result of waiting for tools to be indexed. */
-type IndexedTools = {
-  /** Index of the tools read so far; undefined if there is none yet. */
-  readonly index: LexicalIndex | undefined
-  /** The number of tools that the index lacks. */
-  readonly unread: number
-}
+/** The index of the tools read so far, undefined if there is none yet, and how many tools it lacks. */
+type IndexedTools = { readonly index: LexicalIndex | undefined; readonly unread: number }
 
 /** Lists up to this size take a fraction of a second. */
 const SMALL_LIST = 1000
 
-/** Returns a function that indexes lists of tools and waits at most until the timeout of `breaks`. */
+/**
+ * Keeps an index per list of tools, as long as the list lives. `read` builds one, from the latest where they overlap.
+ */
 export function createReading(
-  vectors: Vectors | undefined,
-  breaks: Breaks | undefined,
-): (tools: readonly PoolTool[]) => Promise<IndexedTools> {
-  const indexFor = createIndexes(LEXICAL)
-  const readings = new WeakMap<readonly PoolTool[], Promise<LexicalIndex>>()
+  read: (tools: readonly PoolTool[], latest: LexicalIndex | undefined) => Sliced<LexicalIndex>,
+) {
   const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
-  let last: Promise<unknown> = Promise.resolve()
+  const readings = new WeakMap<readonly PoolTool[], Promise<LexicalIndex>>()
   let latest: LexicalIndex | undefined
+  let last: Promise<unknown> = Promise.resolve()
 
-  function* read(tools: readonly PoolTool[]): Sliced<LexicalIndex> {
-    const isSliceOver = createToolSlices()
-    for (const tool of tools) {
-      searchText(tool)
-      if (isSliceOver(tool)) yield
-    }
-    const index = yield* indexFor(tools)
-    if (vectors) yield* vectors.prepare(tools)
+  function keep(tools: readonly PoolTool[], index: LexicalIndex): LexicalIndex {
+    latest = index
+    indexes.set(tools, index)
     return index
   }
 
+  function now(tools: readonly PoolTool[]): LexicalIndex {
+    const known = indexes.get(tools)
+    if (known) return known
+    return keep(tools, runAtOnce(read(tools, latest)))
+  }
+
   /** Reads large lists one after the other, so that common tools are read once. Small lists do not wait. */
-  function readLater(tools: readonly PoolTool[], { pause }: Breaks): Promise<LexicalIndex> {
+  function later(tools: readonly PoolTool[], pause: Pause): Promise<LexicalIndex> {
     const known = readings.get(tools)
     if (known) return known
+    const start = () => runInSlices(read(tools, latest), pause)
     const isSmall = tools.length <= SMALL_LIST
-    const reading = isSmall
-      ? runInSlices(read(tools), pause)
-      : last.then(() => runInSlices(read(tools), pause))
+    const reading = isSmall ? start() : last.then(start)
     readings.set(tools, reading)
     const over = reading.then(
-      (index) => {
-        latest = index
-        indexes.set(tools, index)
-      },
+      (index) => keep(tools, index),
       () => readings.delete(tools),
     )
     if (!isSmall) last = over
     return reading
   }
 
-  function readNow(tools: readonly PoolTool[]): LexicalIndex {
-    const index = indexes.get(tools) ?? runAtOnce(read(tools))
-    indexes.set(tools, index)
-    return index
-  }
-
-  return async (tools) => {
-    if (!breaks) return { index: readNow(tools), unread: 0 }
-    const known = indexes.get(tools)
-    if (known) return { index: known, unread: 0 }
-    const { over, cancel } = breaks.startTimeout()
-    try {
-      const index = await Promise.race([readLater(tools, breaks), over])
-      if (index) return { index, unread: 0 }
-    } finally {
-      cancel()
-    }
-    return readBefore(tools)
-  }
-
   /**
    * Returns the tools of a list that were indexed with another list. That may be another client's: its other tools must
    * neither be found nor count toward word frequencies.
    */
-  function readBefore(tools: readonly PoolTool[]): IndexedTools {
-    const known = latest && new Set(latest.tools)
-    const common = known ? tools.filter((tool) => known.has(tool)) : []
+  function before(tools: readonly PoolTool[]): IndexedTools {
+    const known = new Set(latest?.tools)
+    const common = tools.filter((tool) => known.has(tool))
     const unread = tools.length - common.length
     if (!latest || common.length === 0) return { index: undefined, unread }
-    return { index: common.length === known?.size ? latest : latest.update(common), unread }
+    return { index: common.length === known.size ? latest : runAtOnce(read(common, latest)), unread }
+  }
+
+  return {
+    /** Returns the index of all tools, read in one go. */
+    now,
+    /** Waits for the index, at most until the timeout of `breaks`. */
+    async within(tools: readonly PoolTool[], { pause, startTimeout }: Breaks): Promise<IndexedTools> {
+      const known = indexes.get(tools)
+      if (known) return { index: known, unread: 0 }
+      const { over, cancel } = startTimeout()
+      try {
+        const index = await Promise.race([later(tools, pause), over])
+        return index ? { index, unread: 0 } : before(tools)
+      } finally {
+        cancel()
+      }
+    },
   }
 }

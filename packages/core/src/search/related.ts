@@ -3,7 +3,7 @@ import type { FindRelated, RelatedItem } from '../answer.ts'
 import type { Rank } from '../query.ts'
 import type { PoolTool, Tool } from '../types.ts'
 import { poolTools } from './evaluate.ts'
-import { ownName } from './query-words.ts'
+import { twinKey } from './reorder.ts'
 
 /** An item that can be found, and the tool that represents it in the index. */
 export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }
@@ -42,13 +42,9 @@ type Joined = {
 
 /** Combines tools and entries, without entries that the shelf already has as tools. */
 function join(tools: readonly PoolTool[], entries: readonly RelatedEntry[]): Joined {
-  const known = new Set(tools.map(keyOf))
+  const known = new Set(tools.map(twinKey))
   const items = new Map<PoolTool, RelatedItem>()
   for (const [place, tool] of poolTools(entries.map(({ tool }) => tool)).entries())
-    if (!known.has(keyOf(tool))) items.set(tool, entries[place]!.item)
+    if (!known.has(twinKey(tool))) items.set(tool, entries[place]!.item)
   return { entries, all: [...tools, ...items.keys()], items }
-}
-
-function keyOf(tool: PoolTool): string {
-  return `${ownName(tool)}\n${tool.tool.description ?? ''}`
 }

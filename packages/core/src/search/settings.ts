@@ -1,5 +1,5 @@
 // Defines the weights of the lexical ranker, tuned on development queries by leaving out whole sets (bench/quality.ts).
-import type { PerField, QueryWeights } from './query-words.ts'
+import type { PerField, QueryWeights } from './words.ts'
 
 /** The weights of a lexical ranker. */
 export type LexicalSettings = {
@@ -11,8 +11,7 @@ export type LexicalSettings = {
   readonly usualLength: PerField
   /** BM25's k1: how soon repeating a word stops to matter. */
   readonly saturation: number
-  /** Rarity: idf = log(1 + (N - n + 0.5) / (n + rarityFloor)) ^ rarityPower. */
-  readonly rarityPower: number
+  /** Rarity: idf = log(1 + (N - n + 0.5) / (n + rarityFloor)). */
   readonly rarityFloor: number
   readonly query: QueryWeights
   /** The weight of a synonym relative to the word itself; 0 turns synonyms off. */
@@ -21,12 +20,10 @@ export type LexicalSettings = {
   readonly repair: number
   /** Bonus for a word that the name has in exactly the form of the query. */
   readonly sameForm: number
-  /** Bonus for the share of the name's words that the query has. */
+  /** Bonus for the share of the name's words that the query has, squared. */
   readonly nameCoverage: number
-  readonly nameCoveragePower: number
-  /** Bonus for the share of the query's words that name and server have. */
+  /** Bonus for the share of the query's words that name and server have, to the power of three. */
   readonly queryInName: number
-  readonly queryInNamePower: number
   /** Bonus for a server whose whole name the query has. */
   readonly serverNamed: number
   /** How much the best single sentence of a longer query counts relative to the whole. */
@@ -39,16 +36,13 @@ export const LEXICAL: LexicalSettings = {
   lengthPenalty: [0.1, 0, 0.3, 0.5, 0.5, 0.4, 0.1],
   usualLength: [3, 2, 5, 15, 3, 25, 5],
   saturation: 0.8,
-  rarityPower: 1,
   rarityFloor: 0.3,
   query: { filler: 0.2, value: 0.4, number: 0.4 },
   synonym: 0.7,
   repair: 0.6,
   sameForm: 0.25,
   nameCoverage: 0.25,
-  nameCoveragePower: 2,
   queryInName: 0.8,
-  queryInNamePower: 3,
   serverNamed: 0.1,
   bestClause: 0.3,
 }
@@ -62,16 +56,13 @@ export const PLAIN_BM25: LexicalSettings = {
   lengthPenalty: [0.75, 0.75, 0, 0.75, 0.75, 0.75, 0],
   usualLength: [3, 2, 5, 15, 3, 25, 5],
   saturation: 1.2,
-  rarityPower: 1,
   rarityFloor: 0.5,
   query: { filler: 1, value: 1, number: 1 },
   synonym: 0,
   repair: 0,
   sameForm: 0,
   nameCoverage: 0,
-  nameCoveragePower: 1,
   queryInName: 0,
-  queryInNamePower: 1,
   serverNamed: 0,
   bestClause: 0,
 }

@@ -1,6 +1,7 @@
-// Splits text into words. Unifies case, accents and width, cuts identifiers into their parts, and turns scripts without
-// spaces into pairs of characters.
+// Reads words: of any text, of a tool's fields, and of a query. Unifies case, accents and width, cuts identifiers into their
+// parts, and turns scripts without spaces into pairs of characters.
 // Implements S14.
+import type { PoolTool } from '../types.ts'
 
 const LETTER_LOW = 1
 const LETTER_UP = 2
@@ -177,343 +178,6 @@ function pairs(run: string, emit: Emit): void {
   if (characters.length > 1) for (const character of characters) emit(character, true)
 }
 
-/** Words whose forms Porter's algorithm does not unify. */
-const IRREGULAR = new Map(
-  Object.entries({
-    analysis: 'analyz',
-    analyses: 'analyz',
-    analyse: 'analyz',
-    analysed: 'analyz',
-    analytics: 'analyz',
-    analytical: 'analyz',
-    conversion: 'convert',
-    conversions: 'convert',
-    deletion: 'delet',
-    summary: 'summar',
-    summaries: 'summar',
-    summarize: 'summar',
-    summarise: 'summar',
-    summarization: 'summar',
-    summarizer: 'summar',
-    summarizes: 'summar',
-    summarizing: 'summar',
-    sent: 'send',
-    bought: 'buy',
-    sold: 'sell',
-    found: 'find',
-    paid: 'pai',
-    written: 'write',
-    wrote: 'write',
-    ran: 'run',
-    built: 'build',
-    made: 'make',
-    drawn: 'draw',
-    children: 'child',
-    people: 'person',
-    news: 'news',
-    optimum: 'optim',
-    translator: 'translat',
-    recipe: 'recip',
-    subscription: 'subscrib',
-    subscriptions: 'subscrib',
-    description: 'describ',
-    descriptions: 'describ',
-    weather: 'weather',
-    status: 'status',
-    canvas: 'canvas',
-    alias: 'alias',
-    business: 'business',
-    businesses: 'business',
-    university: 'universiti',
-    universities: 'universiti',
-    universal: 'universal',
-    organization: 'organiz',
-    organisation: 'organiz',
-    organ: 'organ',
-    general: 'general',
-    generic: 'generic',
-    generally: 'general',
-    generate: 'generat',
-    generated: 'generat',
-    generates: 'generat',
-    generating: 'generat',
-    generation: 'generat',
-    generator: 'generat',
-    policy: 'polici',
-    police: 'police',
-    communication: 'communic',
-    community: 'commun',
-  }),
-)
-
-const STEP_2: readonly (readonly [string, string])[] = [
-  ['ational', 'ate'],
-  ['ization', 'ize'],
-  ['isation', 'ize'],
-  ['iveness', 'ive'],
-  ['fulness', 'ful'],
-  ['ousness', 'ous'],
-  ['tional', 'tion'],
-  ['biliti', 'ble'],
-  ['entli', 'ent'],
-  ['ousli', 'ous'],
-  ['ation', 'ate'],
-  ['alism', 'al'],
-  ['aliti', 'al'],
-  ['iviti', 'ive'],
-  ['enci', 'ence'],
-  ['anci', 'ance'],
-  ['izer', 'ize'],
-  ['iser', 'ize'],
-  ['abli', 'able'],
-  ['alli', 'al'],
-  ['ator', 'ate'],
-  ['eli', 'e'],
-]
-
-const STEP_3: readonly (readonly [string, string])[] = [
-  ['icate', 'ic'],
-  ['ative', ''],
-  ['alize', 'al'],
-  ['iciti', 'ic'],
-  ['ical', 'ic'],
-  ['ness', ''],
-  ['ful', ''],
-]
-
-const STEP_4 = [
-  ...['ement', 'ance', 'ence', 'able', 'ible', 'ment', 'ant', 'ent', 'ism', 'ate', 'iti', 'ous', 'ive'],
-  ...['ize', 'ise', 'ion', 'al', 'er', 'ic', 'ou'],
-]
-
-/** Returns the stem of a lower-case word without accents; leaves short words and words in other scripts as they are. */
-export function stem(word: string): string {
-  const irregular = IRREGULAR.get(word)
-  if (irregular !== undefined) return irregular
-  if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
-  let text = endings(plural(word))
-  text = replaceSuffix(text, STEP_2)
-  text = replaceSuffix(text, STEP_3)
-  return tidy(stripSuffix(text))
-}
-
-function plural(word: string): string {
-  if (word.endsWith('sses')) return word.slice(0, -2)
-  if (word.endsWith('ies')) return word.length > 4 ? word.slice(0, -2) : word.slice(0, -1)
-  if (word.endsWith('ss') || word.endsWith('us') || !word.endsWith('s')) return word
-  return word.length > 3 || /[aeiou]s$/.test(word) === false ? word.slice(0, -1) : word
-}
-
-/** Removes -ed and -ing, and turns a final y into i. */
-function endings(word: string): string {
-  let text = word
-  if (text.endsWith('eed')) {
-    if (measure(text.slice(0, -3)) > 0) text = text.slice(0, -1)
-  } else {
-    const cut = text.endsWith('ing') ? 3 : text.endsWith('ed') ? 2 : 0
-    const base = text.slice(0, text.length - cut)
-    if (cut > 0 && base.length > 1 && hasVowel(base)) text = restore(base)
-  }
-  return text.endsWith('y') && text.length > 2 && hasVowel(text.slice(0, -1)) ? `${text.slice(0, -1)}i` : text
-}
-
-function restore(base: string): string {
-  if (/(?:at|bl|iz)$/.test(base)) return `${base}e`
-  if (/([^aeioulsz])\1$/.test(base)) return base.slice(0, -1)
-  return measure(base) === 1 && isShort(base) ? `${base}e` : base
-}
-
-function replaceSuffix(word: string, rules: readonly (readonly [string, string])[]): string {
-  for (const [suffix, replacement] of rules) {
-    if (!word.endsWith(suffix)) continue
-    const base = word.slice(0, word.length - suffix.length)
-    return measure(base) > 0 ? base + replacement : word
-  }
-  return word
-}
-
-function stripSuffix(word: string): string {
-  for (const suffix of STEP_4) {
-    if (!word.endsWith(suffix)) continue
-    const base = word.slice(0, word.length - suffix.length)
-    const isAllowed = measure(base) > 1 && (suffix !== 'ion' || /[st]$/.test(base))
-    return isAllowed ? base : word
-  }
-  return word
-}
-
-function tidy(word: string): string {
-  let text = word
-  if (text.endsWith('e')) {
-    const base = text.slice(0, -1)
-    const size = measure(base)
-    if (size > 1 || (size === 1 && !isShort(base))) text = base
-  }
-  return text.endsWith('ll') && measure(text) > 1 ? text.slice(0, -1) : text
-}
-
-/** Counts how often a vowel is followed by a consonant: Porter's m. */
-function measure(word: string): number {
-  let count = 0
-  let wasVowel = false
-  for (let index = 0; index < word.length; index++) {
-    const vowel = isVowel(word, index)
-    if (wasVowel && !vowel) count++
-    wasVowel = vowel
-  }
-  return count
-}
-
-function isVowel(word: string, index: number): boolean {
-  const letter = word[index]!
-  if ('aeiou'.includes(letter)) return true
-  return letter === 'y' && index > 0 && !isVowel(word, index - 1)
-}
-
-function hasVowel(word: string): boolean {
-  for (let index = 0; index < word.length; index++) if (isVowel(word, index)) return true
-  return false
-}
-
-/** Returns whether a word ends in consonant, vowel, consonant, the last not w, x or y. */
-function isShort(word: string): boolean {
-  const end = word.length - 1
-  if (end < 2 || /[wxy]$/.test(word)) return false
-  return !isVowel(word, end) && isVowel(word, end - 1) && !isVowel(word, end - 2)
-}
-
-const GROUPS = `
-  delete remove erase discard
-  get fetch retrieve obtain
-  find search lookup query locate discover
-  show display list view
-  get show
-  read view open
-  create add make generate open
-  generate produce compose
-  build construct make
-  update edit modify change
-  set change configure adjust
-  send post share deliver
-  message dm chat text
-  notify alert notification
-  start launch run execute begin
-  stop halt end terminate
-  stop cancel
-  close end
-  buy purchase order shop
-  cost price fee
-  movie film cinema
-  song track music
-  image picture photo photograph
-  mail email
-  directory folder
-  doc document
-  repository repo
-  info information detail
-  data information
-  location place
-  address location
-  restaurant dining
-  hotel accommodation lodging
-  job career employment position
-  meeting event appointment
-  calendar schedule
-  reminder alarm remind
-  todo task
-  weather forecast
-  stock share ticker
-  currency exchange
-  compute calculate
-  calculate evaluate
-  convert transform
-  website webpage site web
-  url link
-  customer client
-  employee staff worker
-  ticket issue
-  bug issue
-  route direction navigate
-  trip travel itinerary vacation
-  car vehicle automobile
-  phone mobile
-  article post
-  summary summarize overview
-  chart graph plot
-  chart diagram visualize
-  archive zip compress
-  copy duplicate clone
-  move transfer
-  reserve book reservation
-  doctor physician
-  health medical
-  recipe cook
-  food meal
-  verify validate check
-  compare difference
-  average mean
-  total sum
-  count number
-  invite invitation
-  latest recent newest
-  friend contact
-  team group
-  author writer
-  picture drawing
-  test exam quiz
-  learn study education
-  gift present
-  cheap discount deal coupon
-  house home property
-  rent rental
-  company business firm
-  law legal
-  money finance financial
-  error problem
-  fix repair
-  speech voice audio
-  speak voice
-  game play
-  sport match
-  code program
-  ai model
-  pdf document
-  note memo
-  comment reply
-  answer respond reply
-  label tag
-  history past
-  upload import
-  download export
-  save store
-  log record
-  login signin authenticate
-  password credential
-  user account
-  size length
-  quantity amount
-`
-
-let table: ReadonlyMap<string, readonly string[]> | undefined
-
-/**
- * Returns the synonyms of a stem, with itself among them and some more than once. Builds its table on first use, because
- * most commands start and never search.
- */
-export function synonymsOf(stemmed: string): readonly string[] | undefined {
-  table ??= tableOf(GROUPS)
-  return table.get(stemmed)
-}
-
-function tableOf(groups: string): Map<string, string[]> {
-  const table = new Map<string, string[]>()
-  for (const line of groups.trim().split('\n')) {
-    const stems = line.trim().split(/\s+/).map(stem)
-    for (const one of stems) table.set(one, [...(table.get(one) ?? []), ...stems])
-  }
-  return table
-}
-
 const split = (text: string): string[] => text.trim().split(/\s+/)
 
 /** Function words: never indexed, never searched. */
@@ -547,3 +211,253 @@ export const FILLER_WORDS: ReadonlySet<string> = new Set(
     tool tools function functions service capability
   `),
 )
+
+/** The searchable fields of a tool; arrays with one entry per field follow this order. */
+export const FIELDS = [
+  'name',
+  'server',
+  'hint',
+  'description',
+  'argument names',
+  'argument descriptions',
+  'enum values',
+] as const
+
+/** The name of a searchable field. */
+export type Field = (typeof FIELDS)[number]
+
+/** One number per field, in the order of FIELDS. */
+export type PerField = readonly [number, number, number, number, number, number, number]
+
+const MAX_DEPTH = 6
+const MAX_TEXTS = 400
+const MAX_SCHEMAS = 2_000
+const MAX_TEXT_LENGTH = 20_000
+const MAX_NAME_LENGTH = 200
+
+/** Returns the texts of a tool, one list per field in the order of FIELDS. */
+export function searchFields(entry: PoolTool): string[][] {
+  const server = (entry.server ?? '').slice(0, MAX_NAME_LENGTH)
+  const texts: string[][] = [
+    [ownName(entry).slice(0, MAX_NAME_LENGTH)],
+    [server],
+    [indexedText(entry.hint)],
+    [indexedText(entry.tool.description)],
+  ]
+  const [names, descriptions, values] = [[] as string[], [] as string[], [] as string[]]
+  const schema = entry.tool.input_schema ?? entry.tool.inputSchema
+  readSchema(schema, { names, descriptions, values, seen: new Set() }, 0)
+  texts.push(names, descriptions, values)
+  return texts
+}
+
+/**
+ * Returns a tool's name without its server's: both `mcp__slack__send` and `Slack_Send` of the server slack become
+ * `send`.
+ */
+export function ownName({ original, server }: PoolTool): string {
+  const name = original.replace(/^mcp__/i, '')
+  if (server === undefined) return name
+  const end = endOfPrefix(name, server)
+  return end > 0 && end < name.length ? name.slice(end) : name
+}
+
+/**
+ * Returns where the server's name ends at the start of a tool's name, comparing only letters and digits; 0 if it is not
+ * there.
+ */
+function endOfPrefix(name: string, server: string): number {
+  const have = name.toLowerCase()
+  const wanted = server.toLowerCase()
+  let at = 0
+  let from = 0
+  while (from < wanted.length) {
+    if (isSeparator(wanted.charCodeAt(from))) from++
+    else if (at < have.length && isSeparator(have.charCodeAt(at))) at++
+    else if (have[at++] !== wanted[from++]) return 0
+  }
+  const isEdge = at < have.length && (isSeparator(have.charCodeAt(at)) || name[at] !== have[at])
+  return isEdge ? at : 0
+}
+
+/** Returns whether an ASCII character is neither a letter nor a digit. */
+function isSeparator(code: number): boolean {
+  const isLetter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
+  return code < 128 && !isLetter && !(code >= 48 && code <= 57)
+}
+
+function indexedText(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, MAX_TEXT_LENGTH) : ''
+}
+
+type Arguments = {
+  readonly names: string[]
+  readonly descriptions: string[]
+  readonly values: string[]
+  /** Schemas already visited: a schema may contain itself, or be shared. */
+  readonly seen: Set<unknown>
+}
+
+/** Collects the arguments at every depth, up to a limit. */
+function readSchema(schema: unknown, into: Arguments, depth: number): void {
+  if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return
+  if (into.seen.has(schema) || into.seen.size > MAX_SCHEMAS || into.names.length > MAX_TEXTS) return
+  into.seen.add(schema)
+  const { properties, items, anyOf, oneOf, allOf } = schema as Record<string, unknown>
+  if (typeof properties === 'object' && properties !== null) {
+    for (const name of Object.keys(properties)) {
+      const value = (properties as Record<string, unknown>)[name]
+      into.names.push(name.slice(0, MAX_NAME_LENGTH))
+      readArgument(value, into)
+      readSchema(value, into, depth + 1)
+    }
+  }
+  if (items !== undefined) {
+    readArgument(items, into)
+    readSchema(items, into, depth + 1)
+  }
+  for (const list of [anyOf, oneOf, allOf])
+    if (Array.isArray(list)) for (const one of list) readSchema(one, into, depth + 1)
+}
+
+function readArgument(value: unknown, { descriptions, values }: Arguments): void {
+  if (typeof value !== 'object' || value === null) return
+  const { description, enum: choices } = value as { description?: unknown; enum?: unknown }
+  if (typeof description === 'string') descriptions.push(indexedText(description))
+  if (!Array.isArray(choices)) return
+  for (const choice of choices.slice(0, MAX_TEXTS))
+    if (typeof choice === 'string') values.push(choice.slice(0, MAX_NAME_LENGTH))
+}
+
+/** A word of a query, with its weight. */
+export type QueryWord = {
+  readonly word: string
+  readonly weight: number
+  /** The index of its sentence. A word in several sentences counts for the first. */
+  readonly clause: number
+  /** The parts of an identifier such as "GitHub", used if no tool has it as one word. */
+  readonly parts: readonly string[]
+}
+
+/** Weights of special kinds of words. */
+export type QueryWeights = {
+  /** Politeness and other filler. */
+  readonly filler: number
+  /** Quoted text, addresses, paths. */
+  readonly value: number
+  readonly number: number
+}
+
+/** Sentences of a query that count. */
+export const MAX_CLAUSES = 32
+const MAX_WORDS = 200
+
+const VALUE = new RegExp(
+  [
+    '(["“”])(?:(?!\\1)[^\\n]){1,200}?["“”]',
+    "(?<![\\p{L}\\p{N}])['‘][^'‘’\\n]{1,200}?['’](?![\\p{L}\\p{N}])",
+    '`[^`]{1,200}`',
+    '[\\w.+-]{1,64}@[\\w-]{1,64}\\.[\\w.]{1,64}',
+    'https?:\\/\\/\\S+',
+    '(?<!\\S)\\/[\\w./-]+',
+  ].join('|'),
+  'gu',
+)
+const MAY_HOLD_VALUE = /["“”'‘`@/]/
+const CLAUSE_END =
+  /(?<=[.?!;\n。？！；])\s*(?=\S)|,?\s+(?:and then|then|and also|after that|finally|next)\s+/iu
+const MAY_END = /[.?!;\n。？！；]|\s(?:then|also|after|finally|next)\s/i
+
+/** Returns the words of a query in order, each once; a query of nothing but filler keeps it. */
+export function readQuery(query: string, weights: QueryWeights): QueryWord[] {
+  const text = unquote(query)
+  const found = new Map<string, Mutable>()
+  let clause = 0
+  for (const { piece, isValue } of pieces(text)) {
+    const clauses = isValue || !MAY_END.test(piece) ? [piece] : piece.split(CLAUSE_END)
+    clauses.forEach((one, index) => {
+      if (index > 0 && clause < MAX_CLAUSES - 1) clause++
+      collect(one, isValue ? weights.value : 1, clause, weights, found)
+    })
+  }
+  const words = [...found.values()]
+  const telling = words.filter(({ weight }) => weight > 0)
+  if (telling.length > 0) return telling.slice(0, MAX_WORDS)
+  return words.slice(0, MAX_WORDS).map((word) => ({ ...word, weight: 1 }))
+}
+
+type Mutable = { word: string; weight: number; clause: number; parts: string[] }
+
+function collect(
+  text: string,
+  weight: number,
+  clause: number,
+  weights: QueryWeights,
+  found: Map<string, Mutable>,
+): void {
+  let parts: string[] = []
+  eachWord(text, (word, isJoined) => {
+    if (!isJoined) {
+      parts.push(word)
+      add(found, word, weightOf(word, weight, weights), clause, [])
+      return
+    }
+    if (isUnspaced(word)) return
+    const own = partsWithin(word, parts)
+    for (const part of own) if (found.get(part)?.clause === clause) found.delete(part)
+    add(found, word, weight, clause, own)
+    parts = []
+  })
+}
+
+/** Returns the words just read that a joined word consists of. */
+function partsWithin(joined: string, words: readonly string[]): string[] {
+  let rest = joined
+  const own: string[] = []
+  for (let index = words.length - 1; index >= 0 && rest !== ''; index--) {
+    const word = words[index]!
+    if (!rest.endsWith(word)) break
+    own.unshift(word)
+    rest = rest.slice(0, rest.length - word.length)
+  }
+  return own
+}
+
+function weightOf(word: string, weight: number, weights: QueryWeights): number {
+  if (STOP_WORDS.has(word)) return 0
+  if (FILLER_WORDS.has(word)) return weight * weights.filler
+  return /^\d+$/.test(word) ? Math.min(weight, weights.number) : weight
+}
+
+function add(
+  found: Map<string, Mutable>,
+  word: string,
+  weight: number,
+  clause: number,
+  parts: string[],
+): void {
+  const known = found.get(word)
+  if (!known) found.set(word, { word, weight, clause, parts })
+  else if (weight > known.weight) known.weight = weight
+}
+
+/** Removes quotation marks around a whole query, which do not make it a value. */
+function unquote(query: string): string {
+  const text = query.trim()
+  const isQuoted = text.length > 1 && /^["'“`]/.test(text) && /["'”`]$/.test(text)
+  return isQuoted ? text.slice(1, -1) : text
+}
+
+type Piece = { readonly piece: string; readonly isValue: boolean }
+
+function pieces(text: string): Piece[] {
+  if (!MAY_HOLD_VALUE.test(text)) return [{ piece: text, isValue: false }]
+  const found: Piece[] = []
+  let start = 0
+  for (const match of text.matchAll(VALUE)) {
+    found.push({ piece: text.slice(start, match.index), isValue: false }, { piece: match[0], isValue: true })
+    start = match.index + match[0].length
+  }
+  found.push({ piece: text.slice(start), isValue: false })
+  return found
+}
