@@ -268,8 +268,9 @@ function readDirectory(bytes: Uint8Array): Map<string, Block> {
   return new Map(
     heads.map(({ code }, index) => {
       const [shared, frequencies, counts, lows, highs, rests] = columns.map((column) => column[index]!)
-      if (counts!.reduce((sum, count) => sum + count, 0) !== lows!.length)
-        throw new Error('The language table is damaged.')
+      let targets = 0
+      for (const count of counts!) targets += count
+      if (targets !== lows!.length) throw new Error('The language table is damaged.')
       return [code, { shared, frequencies, counts, lows, highs, rests } as Block]
     }),
   )
