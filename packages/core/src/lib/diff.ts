@@ -83,52 +83,49 @@ function replaced(before: readonly string[], after: readonly string[]): DiffLine
   ]
 }
 
+/** A line that was added or removed, and the edits before it; `x` and `y` count the lines of both texts up to it. */
+type Edit = {
+  readonly isAdded: boolean
+  readonly x: number
+  readonly y: number
+  readonly last: Edit | undefined
+}
+
 /** Myers' diff algorithm; returns undefined if there are too many differences. */
 function shortestEdit(before: readonly string[], after: readonly string[]): DiffLine[] | undefined {
   const max = Math.min(before.length + after.length, MAX_EDITS)
-  const furthest = new Map<number, number>([[1, 0]])
-  const steps: Map<number, number>[] = []
+  const furthest = new Map<number, { readonly x: number; readonly edit: Edit | undefined }>()
+  const start = { x: 0, edit: undefined }
   for (let edits = 0; edits <= max; edits++) {
-    steps.push(new Map(furthest))
     for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
-      const down = furthest.get(diagonal + 1) ?? -1
-      const right = furthest.get(diagonal - 1) ?? -1
-      let x = diagonal === -edits || (diagonal !== edits && right < down) ? down : right + 1
+      const down = furthest.get(diagonal + 1)
+      const right = furthest.get(diagonal - 1)
+      const isAdded = !right || (down !== undefined && right.x < down.x)
+      const { x: from, edit: last } = (isAdded ? down : right) ?? start
+      let x = isAdded ? from : from + 1
+      const edit = edits === 0 ? undefined : { isAdded, x, y: x - diagonal, last }
       while (x < before.length && x - diagonal < after.length && before[x] === after[x - diagonal]) x++
-      furthest.set(diagonal, x)
-      if (x >= before.length && x - diagonal >= after.length) return pathBack(steps, before, after)
+      furthest.set(diagonal, { x, edit })
+      if (x >= before.length && x - diagonal >= after.length) return linesBy(edit, before, after)
     }
   }
   return undefined
 }
 
-function pathBack(
-  steps: readonly Map<number, number>[],
-  before: readonly string[],
-  after: readonly string[],
-): DiffLine[] {
+function linesBy(last: Edit | undefined, before: readonly string[], after: readonly string[]): DiffLine[] {
+  const edits: Edit[] = []
+  for (let edit = last; edit; edit = edit.last) edits.push(edit)
   const lines: DiffLine[] = []
-  let x = before.length
-  let y = after.length
-  for (let edits = steps.length - 1; edits >= 0; edits--) {
-    const known = steps[edits] ?? new Map<number, number>()
-    const diagonal = x - y
-    const down = known.get(diagonal + 1) ?? -1
-    const right = known.get(diagonal - 1) ?? -1
-    const isDown = diagonal === -edits || (diagonal !== edits && right < down)
-    const startX = edits === 0 ? 0 : isDown ? down : right
-    const startY = edits === 0 ? 0 : startX - (isDown ? diagonal + 1 : diagonal - 1)
-    while (x > startX + (edits > 0 && !isDown ? 1 : 0) && y > startY + (edits > 0 && isDown ? 1 : 0)) {
-      lines.unshift({ kind: 'same', text: after[y - 1] ?? '', line: y })
-      x--
-      y--
-    }
-    if (edits === 0) break
-    if (isDown) lines.unshift({ kind: 'added', text: after[y - 1] ?? '', line: y })
-    else lines.unshift({ kind: 'removed', text: before[x - 1] ?? '', line: x })
-    x = startX
-    y = startY
+  let at = 0
+  const keepTo = (end: number) => {
+    for (; at < end; at++) lines.push({ kind: 'same', text: after[at] ?? '', line: at + 1 })
   }
+  for (const { isAdded, x, y } of edits.reverse()) {
+    keepTo(isAdded ? y - 1 : y)
+    if (isAdded) lines.push({ kind: 'added', text: after[at++] ?? '', line: y })
+    else lines.push({ kind: 'removed', text: before[x - 1] ?? '', line: x })
+  }
+  keepTo(after.length)
   return lines
 }
 
