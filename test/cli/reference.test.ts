@@ -14,8 +14,8 @@ it('commands.md has the help of every command', async () => {
 
 it('options.md names every option of the shelf', () => {
   const source = readFileSync(new URL('../../packages/core/src/options.ts', import.meta.url), 'utf8')
-  const [, defaults = ''] = /^const defaults.*?\{\n(.*?)^\}/ms.exec(source) ?? []
-  const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
+  const [, table = ''] = /^const table.*?= \{\n(.*?)^\}/ms.exec(source) ?? []
+  const names = [...table.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name)
   expect(names.length).toBeGreaterThan(20)
   expect(names.filter((name) => !pages['options.md']?.includes(`\`${name}\``))).toEqual([])
 })

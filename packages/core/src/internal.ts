@@ -38,7 +38,6 @@ export {
   figuresOf,
   type MeasuredRequest,
   noFigures,
-  type Price,
   type PriceTable,
   priceOf,
   prices,
