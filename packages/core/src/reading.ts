@@ -15,30 +15,9 @@ import {
 import { oncePerFrozen } from './lib/objects.ts'
 import { tokensFor } from './tokens.ts'
 
-/** An entry of `tools`. */
-export type Entry = {
-  readonly name: string
-  readonly deferred: boolean
-  /** What the model sees once the tool is visible, without fields that only one request adds. */
-  readonly definition: string
-}
-
-/** Reads all entries of `tools`. */
-function entriesOf(tools: unknown): Entry[] {
-  return listOf(tools).map(entryOf)
-}
-
-/** Reads one entry of `tools`. */
-export function entryOf(tool: unknown): Entry {
-  return readEntry(fieldsOf(tool))
-}
-
-const readEntry = oncePerFrozen(
-  (tool: Fields): Entry => ({
-    name: nameOf(tool),
-    deferred: isDeferred(tool),
-    definition: toJson(withoutCacheControl(omitFields(tool, 'defer_loading'))),
-  }),
+/** Returns what the model sees of a tool once it is visible, without fields that only one request adds. */
+export const shownDefinition = oncePerFrozen((tool: Fields): string =>
+  toJson(withoutCacheControl(omitFields(tool, 'defer_loading'))),
 )
 
 const TOOLSET = /^(computer|browser)_toolset_\d{8}$/
@@ -88,21 +67,6 @@ export type Placed = {
   readonly block: Fields
 }
 
-/** Returns all blocks in order, except those of skipped messages. */
-export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => boolean): Placed[] {
-  const placed: Placed[] = []
-  const list = listOf(messages)
-  for (let message = 0; message < list.length; message++) {
-    const fields = fieldsOf(list[message])
-    if (isSkipped(fields) || isDirective(fields)) continue
-    const role = roleOf(fields.role)
-    for (const [index, block] of blocksOf(fields.content).entries()) {
-      placed.push({ message, index, role, block })
-    }
-  }
-  return placed
-}
-
 /** Returns whether a system message only sets `output_config`; it is not shown to the model and may be anywhere. */
 export function isDirective(message: Fields): boolean {
   const { role, content, output_config: config } = message
@@ -119,10 +83,6 @@ export function blocksOf(content: unknown): readonly Fields[] {
 /** Returns the path of a block as in the API's error messages. */
 export function pathOf(placed: { readonly message: number; readonly index: number }): string {
   return `messages.${placed.message}.content.${placed.index}`
-}
-
-function roleOf(role: unknown): TurnRole {
-  return role === 'assistant' || role === 'system' ? role : 'user'
 }
 
 /** Returns the `tool_reference` blocks inside the result of a client's search or of a hosted one. */
@@ -217,160 +177,222 @@ export type RequestWalk = {
  * const { visible } = walkRequest(prepared.request)
  * expect([...visible.keys()]).toContain('mcp__github__create_issue')
  */
-export function walkRequest(
-  request: unknown,
-  isSkipped: (message: Fields) => boolean = () => false,
-): RequestWalk {
-  const { tools, system, messages } = fieldsOf(request)
-  const entries = entriesOf(tools)
-  const immediate = entries.filter((entry) => !entry.deferred)
-  const view = viewOf(entries, immediate)
-  const cleared = clearedMessages(messages)
-  const steps = placedBlocks(messages, isSkipped).map((place) => stepAt(place, view))
+export function walkRequest(request: unknown, isSkipped?: (message: Fields) => boolean): RequestWalk {
+  const { view, steps } = follow(request, isSkipped)
+  const { immediate, scaffold } = view.declared
   return {
-    tools: immediate.map((entry) => ({ kind: 'tools', text: asFunction(entry.definition) })),
-    scaffold: entries.length > immediate.length ? [{ kind: 'tools', text: SCAFFOLD }] : [],
-    system: blocksOf(system).map((block) => ({ kind: 'system', text: plain(block) })),
-    steps:
-      cleared.size === 0
-        ? steps
-        : steps.map((step) => (cleared.has(step.message) ? { ...step, segments: [] } : step)),
-    visible: view.visible,
+    tools: immediate.map((tool) => segmentOf(asFunction('tools', tool))),
+    scaffold: scaffold.map(segmentOf),
+    system: blocksOf(fieldsOf(request).system).map((block) => segmentOf(plain('system', block))),
+    steps,
+    // Most callers need few of these texts.
+    get visible() {
+      return new Map([...view.visible].map(([name, tool]) => [name, shownDefinition(tool)]))
+    },
   }
 }
+
+function follow(request: unknown, isSkipped: (message: Fields) => boolean = () => false) {
+  const { tools, messages } = fieldsOf(request)
+  const view = viewOf(readTools(listOf(tools)))
+  const list = listOf(messages).map(fieldsOf)
+  const lastUser = list.findLastIndex(({ role }) => role === 'user')
+  const steps: WalkStep[] = []
+  for (const [message, fields] of list.entries()) {
+    if (isSkipped(fields) || isDirective(fields)) continue
+    const role = fields.role === 'assistant' || fields.role === 'system' ? fields.role : 'user'
+    const isHidden = isCleared(fields) && message < lastUser
+    for (const [index, block] of blocksOf(fields.content).entries())
+      steps.push(stepAt({ message, index, role, block }, view, isHidden))
+  }
+  return { view, steps }
+}
+
+/** Whether the next user message clears this one. */
+function isCleared({ role, clear_at }: Fields): boolean {
+  return role === 'system' && clear_at === 'next_user_message'
+}
+
+/** The entries of `tools`: all definitions, those visible from the start, and the line that any deferred one adds. */
+type Tools = {
+  readonly definitions: ReadonlyMap<string, Fields>
+  readonly visible: ReadonlyMap<string, Fields>
+  readonly immediate: readonly Fields[]
+  readonly scaffold: readonly Piece[]
+  /** How long all that is read of them at the start is. */
+  readonly characters: number
+}
+
+const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
+  const definitions = new Map<string, Fields>()
+  const visible = new Map<string, Fields>()
+  const immediate: Fields[] = []
+  for (const tool of tools.map(fieldsOf)) {
+    const name = nameOf(tool)
+    definitions.set(name, tool)
+    if (isDeferred(tool)) continue
+    visible.set(name, tool)
+    immediate.push(tool)
+  }
+  const scaffold: Piece[] = immediate.length < tools.length ? [{ kind: 'tools', before: SCAFFOLD }] : []
+  let size: number | undefined
+  return {
+    definitions,
+    visible,
+    immediate,
+    scaffold,
+    get characters() {
+      size ??= immediate.reduce((sum, tool) => sum + sizeOf([asFunction('tools', tool)]), sizeOf(scaffold))
+      return size
+    },
+  }
+})
 
 const SCAFFOLD = 'Further tools can be loaded while the conversation runs.'
 
 /** Which tools are defined and which are visible, at one point of the conversation. */
 type View = {
-  readonly definitions: Map<string, string>
-  readonly visible: Map<string, string>
+  readonly declared: Tools
+  /** Definitions added by value. */
+  readonly added: Map<string, Fields>
+  /** Copied when it first changes: most conversations change nothing. */
+  visible: ReadonlyMap<string, Fields>
   /** Changes made by the current block. */
-  revealed: RevealedTool[]
+  revealed: (readonly [name: string, tool: Fields])[]
   removed: string[]
 }
 
-function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
-  const pair = (entry: Entry): [string, string] => [entry.name, entry.definition]
-  return {
-    definitions: new Map(entries.map(pair)),
-    visible: new Map(immediate.map(pair)),
-    revealed: [],
-    removed: [],
-  }
+function viewOf(declared: Tools): View {
+  return { declared, added: new Map(), visible: declared.visible, revealed: [], removed: [] }
 }
 
-function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
-  if (!mayChangeView(block)) {
+function visibleIn(view: View): Map<string, Fields> {
+  if (view.visible === view.declared.visible) view.visible = new Map(view.visible)
+  return view.visible as Map<string, Fields>
+}
+
+function stepAt(place: Placed, view: View, isHidden: boolean): WalkStep {
+  const read = () => {
+    const pieces = piecesOf(place.role, place.block, view).map(segmentOf)
+    return isHidden ? [] : pieces
+  }
+  if (!mayChangeView(place.block)) {
     // Most callers need only the visible tools, so the text of a block is built on access.
     let made: readonly PromptSegment[] | undefined
     return {
-      message,
-      index,
-      role,
-      block,
+      ...place,
       revealed: NOTHING,
       removed: NOTHING,
       get segments() {
-        made ??= segmentsOf(role, block, view)
+        made ??= read()
         return made
       },
     }
   }
   view.revealed = []
   view.removed = []
-  const segments = segmentsOf(role, block, view)
-  return { message, index, role, block, segments, revealed: view.revealed, removed: view.removed }
+  const segments = read()
+  const revealed = view.revealed.map(([name, tool]) => ({ name, definition: shownDefinition(tool) }))
+  return { ...place, segments, revealed, removed: view.removed }
 }
 
 const NOTHING: readonly never[] = Object.freeze([])
 
-function segmentsOf(role: TurnRole, block: Fields, view: View): PromptSegment[] {
-  switch (block.type) {
-    case 'text':
-      return [{ kind: role, text: plain(block) }]
-    case 'thinking':
-      return [{ kind: 'thinking', text: textOf(block.thinking) }]
-    case 'redacted_thinking':
-      return [{ kind: 'thinking', text: textOf(block.data) }]
-    case 'tool_result':
-      return resultSegments(role, block, view)
-    case 'tool_search_tool_result':
-      return searchSegments(role, block, view)
-    case 'tool_addition':
-    case 'tool_removal':
-      return changeSegments(changeIn(block), view)
-    case 'compaction':
-      return [
-        { kind: role, text: textOf(block.content) },
-        ...listOf(block.tool_changes).flatMap((change) => changeSegments(changeIn(fieldsOf(change)), view)),
-      ]
-    default:
-      return [{ kind: role, text: plain(block) }]
-  }
+/** A part of what the model reads, not yet written: a text, and a tool or a block as JSON between two of them. */
+type Piece = Pick<PromptSegment, 'kind'> & {
+  readonly before: string
+  readonly tool?: Fields
+  readonly block?: Fields
+  readonly after?: string
 }
 
-// The closing tag distinguishes a block added to a result from one that follows it.
-function resultSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
-  const inner = blocksOf(block.content).flatMap((item): PromptSegment[] =>
-    isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
-  )
-  const opening: PromptSegment = {
-    kind: role,
-    // Built on access, as above.
+/** Writes a piece, without `caller`; its text is built on access. */
+function segmentOf({ kind, before, tool, block, after = '' }: Piece): PromptSegment {
+  return {
+    kind,
     get text() {
-      return `<result>${toJson(withoutCacheControl(omitFields(block, 'content')))}`
+      if (tool) return before + shownDefinition(tool) + after
+      return block ? before + toJson(withoutCacheControl(omitFields(block, 'caller'))) : before
     },
   }
-  return [opening, ...inner, { kind: role, text: '</result>' }]
 }
 
-function searchSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
-  const content = fieldsOf(block.content)
-  const open = toJson(withoutCacheControl({ ...block, content: omitFields(content, 'tool_references') }))
-  const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
-  return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
-}
-
-function changeSegments(change: ToolChange | undefined, view: View): PromptSegment[] {
-  if (!change) return []
-  if (change.kind === 'removal') {
-    if (!view.visible.delete(change.name)) return []
-    view.removed.push(change.name)
-    return [{ kind: 'removal', text: `The tool ${change.name} is no longer available.` }]
+/** Returns the length of pieces; writes none of them. */
+function sizeOf(pieces: readonly Piece[]): number {
+  let size = 0
+  for (const { before, tool, block, after = '' } of pieces) {
+    size += before.length + after.length
+    if (tool) size += definitionSize(tool)
+    else if (block) size += jsonSize(block, NOT_READ)
   }
-  if (change.definition) view.definitions.set(change.name, entryOf(change.definition).definition)
-  return reveal(change.name, view)
+  return size
+}
+
+function piecesOf(kind: PromptSegment['kind'], block: Fields, view: View): Piece[] {
+  switch (block.type) {
+    case 'thinking':
+      return [{ kind: 'thinking', before: textOf(block.thinking) }]
+    case 'redacted_thinking':
+      return [{ kind: 'thinking', before: textOf(block.data) }]
+    case 'tool_result': {
+      const inner = blocksOf(block.content).flatMap((item) =>
+        isReference(item) ? reveal(textOf(item.tool_name), view) : plain(kind, item),
+      )
+      return resultOf(kind, omitFields(block, 'content'), inner)
+    }
+    case 'tool_search_tool_result': {
+      const content = omitFields(fieldsOf(block.content), 'tool_references')
+      const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
+      return resultOf(kind, { ...block, content }, inner)
+    }
+    case 'tool_addition':
+    case 'tool_removal':
+      return change(changeIn(block), view)
+    case 'compaction': {
+      const changes = listOf(block.tool_changes).flatMap((one) => change(changeIn(fieldsOf(one)), view))
+      return [{ kind, before: textOf(block.content) }, ...changes]
+    }
+    default:
+      return [plain(kind, block)]
+  }
+}
+
+/** The closing tag tells a block added to a result from one that follows it. */
+function resultOf(kind: PromptSegment['kind'], block: Fields, inner: readonly Piece[]): Piece[] {
+  return [{ kind, before: '<result>', block }, ...inner, { kind, before: '</result>' }]
+}
+
+function plain(kind: PromptSegment['kind'], block: Fields): Piece {
+  return block.type === 'text' ? { kind, before: textOf(block.text) } : { kind, before: '', block }
+}
+
+function change(made: ToolChange | undefined, view: View): Piece[] {
+  if (!made) return []
+  const { kind, name, definition } = made
+  if (kind === 'removal') {
+    if (!view.visible.has(name)) return []
+    visibleIn(view).delete(name)
+    view.removed.push(name)
+    return [{ kind: 'removal', before: `The tool ${name} is no longer available.` }]
+  }
+  if (definition) view.added.set(name, definition)
+  return reveal(name, view)
 }
 
 /** Shows a whole definition in place (wire 13, 14), unless exactly this one is already visible (wire 16). */
-function reveal(name: string, view: View): PromptSegment[] {
-  const definition = view.definitions.get(name)
-  if (definition === undefined || view.visible.get(name) === definition) return []
-  view.visible.set(name, definition)
-  view.revealed.push({ name, definition })
-  return [{ kind: 'functions', text: `<functions>\n${asFunction(definition)}\n</functions>` }]
+function reveal(name: string, view: View): Piece[] {
+  const tool = view.added.get(name) ?? view.declared.definitions.get(name)
+  const shown = view.visible.get(name)
+  // Only a tool that is added by value twice has two objects.
+  if (!tool || shown === tool || (shown && shownDefinition(shown) === shownDefinition(tool))) return []
+  visibleIn(view).set(name, tool)
+  view.revealed.push([name, tool])
+  const piece = asFunction('functions', tool)
+  return [{ ...piece, before: `<functions>\n${piece.before}`, after: `${piece.after}\n</functions>` }]
 }
 
-function asFunction(definition: string): string {
-  return `<function>${definition}</function>`
-}
-
-/** Returns a block as the model reads it, without `caller`. */
-function plain(block: Fields): string {
-  return block.type === 'text' ? textOf(block.text) : toJson(withoutCacheControl(omitFields(block, 'caller')))
-}
-
-/** Returns the indices of messages with `clear_at: 'next_user_message'` that a later user message clears. */
-function clearedMessages(messages: unknown): ReadonlySet<number> {
-  const list = listOf(messages)
-  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
-  const cleared = new Set<number>()
-  for (let index = 0; index < lastUser; index++) {
-    const { role, clear_at } = fieldsOf(list[index])
-    if (role === 'system' && clear_at === 'next_user_message') cleared.add(index)
-  }
-  return cleared
+function asFunction(kind: PromptSegment['kind'], tool: Fields): Piece {
+  return { kind, before: '<function>', tool, after: '</function>' }
 }
 
 /**
@@ -386,7 +408,7 @@ export function renderRequest(request: unknown): PromptSegment[] {
 
 /** Returns the tools whose definitions are visible at the end of the request, in the order in which they appeared. */
 export function visibleTools(request: unknown): string[] {
-  return [...walkRequest(request).visible.keys()]
+  return [...follow(request).view.visible.keys()]
 }
 
 /** Estimates the tokens of what the model reads, from its length. */
@@ -432,31 +454,18 @@ type Reading = {
 /** About 1,600 tokens, the cost of a large image. */
 export const MEDIA_CHARACTERS = 4640
 
-/** Measures a request. */
+/** Measures a request; builds no text, so that it is cheap enough for every request. */
 export function readingOf(request: unknown): Reading {
-  const view = startOf(request)
-  return { characters: charactersOf(request, view), visibleTools: visibleCount(view) }
-}
-
-function startOf(request: unknown): SizeView {
-  const declared = readTools(listOf(fieldsOf(request).tools))
-  return { declared, added: new Map(), changed: new Map() }
-}
-
-function charactersOf(request: unknown, view: SizeView): number {
-  const { system, messages } = fieldsOf(request)
-  let { characters } = view.declared
-  for (const block of blocksOf(system)) characters += plainSize(block)
-  const list = listOf(messages)
-  const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
-  for (let index = 0; index < list.length; index++) {
-    const message = fieldsOf(list[index])
-    const isCleared =
-      message.role === 'system' && message.clear_at === 'next_user_message' && index < lastUser
+  const { tools, system, messages } = fieldsOf(request)
+  const view = viewOf(readTools(listOf(tools)))
+  const list = listOf(messages).map(fieldsOf)
+  const lastUser = list.findLastIndex(({ role }) => role === 'user')
+  let characters = view.declared.characters + sizeOf(blocksOf(system).map((block) => plain('system', block)))
+  for (const [index, message] of list.entries()) {
     const size = quietSize(message) ?? messageSize(message, view)
-    if (!isCleared) characters += size
+    if (!isCleared(message) || index >= lastUser) characters += size
   }
-  return characters
+  return { characters, visibleTools: view.visible.size }
 }
 
 /** Returns the size of a message that neither shows nor hides a tool; undefined for others. */
@@ -464,130 +473,12 @@ const quietSize = oncePerFrozen((message: Fields): number | undefined =>
   blocksOf(message.content).some(mayChangeView) ? undefined : messageSize(message, NO_VIEW),
 )
 
-function messageSize(message: Fields, view: SizeView): number {
-  if (isDirective(message)) return 0
-  return blocksOf(message.content).reduce((sum, block) => sum + blockSize(block, view), 0)
-}
-
-/** The entries of `tools`: all definitions, and those visible from the start. */
-type Tools = {
-  readonly definitions: ReadonlyMap<string, Fields>
-  readonly visible: ReadonlyMap<string, Fields>
-  readonly characters: number
-}
-
-const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
-  const definitions = new Map<string, Fields>()
-  const visible = new Map<string, Fields>()
-  let characters = 0
-  let isDeferring = false
-  for (const tool of tools.map(fieldsOf)) {
-    const name = nameOf(tool)
-    definitions.set(name, tool)
-    if (isDeferred(tool)) isDeferring = true
-    else {
-      visible.set(name, tool)
-      characters += FUNCTION + definitionSize(tool)
-    }
-  }
-  return { definitions, visible, characters: characters + (isDeferring ? SCAFFOLD.length : 0) }
-})
-
-/** Lengths of the tags around a definition, and of the line that the first deferred tool adds. */
-const FUNCTION = '<function></function>'.length
-const FUNCTIONS = '<functions>\n\n</functions>'.length + FUNCTION
-const RESULT = '<result></result>'.length
-const REMOVAL = 'The tool  is no longer available.'.length
-
-type SizeView = {
-  readonly declared: Tools
-  /** Definitions added by value. */
-  readonly added: Map<string, Fields>
-  /** Definitions shown since the start; undefined for hidden ones. */
-  readonly changed: Map<string, Fields | undefined>
-}
-
 /** For messages that do not depend on the view. */
-const NO_VIEW: SizeView = {
-  declared: { definitions: new Map(), visible: new Map(), characters: 0 },
-  added: new Map(),
-  changed: new Map(),
-}
+const NO_VIEW = viewOf(readTools([]))
 
-function shownIn({ declared, changed }: SizeView, name: string): Fields | undefined {
-  return changed.has(name) ? changed.get(name) : declared.visible.get(name)
-}
-
-function visibleCount({ declared, changed }: SizeView): number {
-  let count = declared.visible.size
-  for (const [name, shown] of changed)
-    count += Number(shown !== undefined) - Number(declared.visible.has(name))
-  return count
-}
-
-function blockSize(block: Fields, view: SizeView): number {
-  switch (block.type) {
-    case 'text':
-      return textOf(block.text).length
-    case 'thinking':
-      return textOf(block.thinking).length
-    case 'redacted_thinking':
-      return textOf(block.data).length
-    case 'tool_result':
-      return resultSize(block, view)
-    case 'tool_search_tool_result': {
-      const references = listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
-      const names = references.reduce((sum, { tool_name: name }) => sum + revealSize(textOf(name), view), 0)
-      const { tool_references: _, ...content } = fieldsOf(block.content)
-      return RESULT + jsonSize({ ...block, content }, NOT_READ) + names
-    }
-    case 'tool_addition':
-    case 'tool_removal':
-      return changeSize(block, view)
-    case 'compaction': {
-      const changes = listOf(block.tool_changes).map((change) => changeSize(fieldsOf(change), view))
-      return textOf(block.content).length + changes.reduce((sum, size) => sum + size, 0)
-    }
-    default:
-      return plainSize(block)
-  }
-}
-
-function resultSize({ content, ...rest }: Fields, view: SizeView): number {
-  let size = RESULT + jsonSize(rest, NOT_READ)
-  for (const item of blocksOf(content))
-    size += isReference(item) ? revealSize(textOf(item.tool_name), view) : plainSize(item)
-  return size
-}
-
-function changeSize(block: Fields, view: SizeView): number {
-  const change = changeIn(block)
-  if (!change) return 0
-  if (change.kind === 'removal') {
-    if (!shownIn(view, change.name)) return 0
-    view.changed.set(change.name, undefined)
-    return REMOVAL + change.name.length
-  }
-  if (change.definition) view.added.set(change.name, change.definition)
-  return revealSize(change.name, view)
-}
-
-/** Returns the size of a definition that becomes visible; 0 if it already is. */
-function revealSize(name: string, view: SizeView): number {
-  const definition = view.added.get(name) ?? view.declared.definitions.get(name)
-  const shown = shownIn(view, name)
-  if (!definition || (shown && isSame(shown, definition))) return 0
-  view.changed.set(name, definition)
-  return FUNCTIONS + definitionSize(definition)
-}
-
-/** Compares by identity first: only a tool that is added by value twice has two objects. */
-function isSame(one: Fields, other: Fields): boolean {
-  return one === other || entryOf(one).definition === entryOf(other).definition
-}
-
-function plainSize(block: Fields): number {
-  return block.type === 'text' ? textOf(block.text).length : jsonSize(block, NOT_READ)
+function messageSize(message: Fields, view: View): number {
+  if (isDirective(message)) return 0
+  return blocksOf(message.content).reduce((sum, block) => sum + sizeOf(piecesOf('user', block, view)), 0)
 }
 
 const definitionSize = oncePerFrozen((tool: Fields): number => jsonSize(tool, NOT_IN_DEFINITION))

@@ -13,7 +13,7 @@ import {
   listOf,
   nameOf,
   textOf,
-  walkRequest,
+  visibleTools,
 } from '@toolshelf/core/internal'
 import { createRecent } from '../recent.ts'
 import {
@@ -107,7 +107,7 @@ export async function startHosted(
 }
 
 function lastOf(request: MessagesRequest, names: ReadonlySet<string>): MessagesRequest {
-  const loaded = new Set(walkRequest(request).visible.keys())
+  const loaded = new Set(visibleTools(request))
   return withoutSearchTools(request, (name) => names.has(name), loaded, request.tools)
 }
 

@@ -5,7 +5,6 @@ import {
   blocksOf,
   CALL_TOOL,
   callToolInput,
-  entryOf,
   type Fields,
   fieldsOf,
   groupBy,
@@ -25,6 +24,7 @@ import {
   type RequestWalk,
   type RevealedTool,
   referencesIn,
+  shownDefinition,
   TOOL_LOADED,
   textOf,
   type WalkStep,
@@ -152,7 +152,7 @@ function plainSeen(json: string, own: Fields | undefined, lowering: Lowering): F
 
 /** Parses a definition; returns the client's own object if it is the same, because that keeps long numbers exact. */
 function definitionOf(json: string, own: Fields | undefined): Fields {
-  const isOwn = own !== undefined && entryOf(own).definition === json
+  const isOwn = own !== undefined && shownDefinition(own) === json
   return isOwn
     ? (withoutCacheControl(omitFields(own, 'defer_loading')) as Fields)
     : (JSON.parse(json) as Fields)
