@@ -112,7 +112,6 @@ function originOf({ memory, isSubAgent }: Context, facts: Facts): Origin {
 
 const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 
-/** What an announcement depends on. */
 type AnnounceInput = {
   readonly partition: ToolPartition
   readonly servers: Servers

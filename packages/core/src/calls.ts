@@ -54,10 +54,8 @@ export type CallSubject = {
   readonly reason?: 'rights' | 'limit' | undefined
 }
 
-/** How a call ended. */
 export type CallOutcome = Extract<Trace, { type: 'result' }>['outcome']
 
-/** Builds the event of a call that has ended with this content. */
 export function resultEvent(
   subject: CallSubject,
   outcome: CallOutcome,
@@ -90,7 +88,6 @@ export type ResolvedCall = {
   readonly original: string
 }
 
-/** Returns what the host must run for a call. */
 export function resolveCall(
   { pool, settings }: Pick<Host, 'pool' | 'settings'>,
   call: ToolUse,
@@ -389,10 +386,8 @@ function record(conversation: Conversation, result: ShelvedResult): void {
   conversation.state = { ...conversation.state, results: { ...results, shelved } }
 }
 
-/** The name of the tool that makes several calls. */
 export const BATCH_TOOL = 'CallTools'
 
-/** Most calls in one batch. */
 const MAX_CALLS = 25
 const CONCURRENT_CALLS = 8
 
@@ -420,7 +415,6 @@ export const callToolsTool = {
   },
 } as const
 
-/** One call of a batch. */
 export type BatchCall = { readonly name: string; readonly input: Fields }
 
 /** Reads the input of CallTools; returns a text for the model that says what is wrong with it. */
@@ -448,7 +442,6 @@ function parsed(value: unknown): unknown {
   return typeof value === 'string' ? parseJson(value) : value
 }
 
-/** How to run the calls of a batch. */
 type BatchSteps<Result> = {
   /** Returns what a call may change; calls with different scopes do not wait for each other. */
   readonly scopeOf: (call: BatchCall) => string

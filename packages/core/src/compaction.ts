@@ -104,7 +104,6 @@ function keptByState(entries: readonly Message[], searchName: string): boolean[]
   return isKept
 }
 
-/** Returns the ids of the calls that a message makes or answers. */
 function idsIn(message: Message): unknown[] {
   return messageBlocks(message).flatMap(({ id, tool_use_id }) =>
     [id, tool_use_id].filter((one) => one !== undefined),

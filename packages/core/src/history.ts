@@ -24,7 +24,6 @@ export type OpenCalls = {
   readonly searches: Set<unknown>
 }
 
-/** Returns an empty set of open calls. */
 export function noOpenCalls(): OpenCalls {
   return { calls: new Set(), searches: new Set() }
 }
@@ -61,7 +60,6 @@ export function pairedTurn(turn: readonly Message[], open: OpenCalls): Message[]
   return [{ ...first, content: [...missing, ...messageBlocks(first)] }, ...rest]
 }
 
-/** Removes searches without a result from a reply. */
 export function withoutSearches(message: Message, ids: ReadonlySet<unknown>): Message | undefined {
   return keepBlocks(message, (block) => !isHostedSearch(block) || !ids.has(block.id))
 }
@@ -75,7 +73,6 @@ export function keepBlocks(message: Message, isKept: (block: Block) => boolean):
   return kept.every(isThinking) ? undefined : { ...message, content: kept }
 }
 
-/** Returns whether a block is thinking, redacted or not. */
 export function isThinking(block: unknown): boolean {
   return isBlock(block) && (block.type === 'thinking' || block.type === 'redacted_thinking')
 }
@@ -98,7 +95,6 @@ export function isHostedSearch({ type, name }: Block): boolean {
   return type === 'server_tool_use' && /^tool_search_tool_/.test(String(name))
 }
 
-/** Returns whether a message answers a call. */
 export function hasResult(message: Message | undefined): boolean {
   return messageBlocks(message).some(({ type }) => type === 'tool_result')
 }

@@ -32,7 +32,7 @@ import {
   withoutNoteFields,
 } from './notes.ts'
 import { isReference } from './reading.ts'
-import type { Block, Context, Definition, Message, MessageLike, RequestLike, SendableItem } from './types.ts'
+import type { Block, Context, Definition, Message, MessageLike, SendableItem } from './types.ts'
 import { loadedEarlier, type Wire } from './wires.ts'
 
 /** Returns what the messages of this request may contain. */
@@ -41,7 +41,7 @@ export function viewFor(
   wire: Wire | undefined,
   tools: readonly Definition[],
   facts: Facts,
-): NormalizeView {
+): View {
   const takesReferences = wire?.takesReferences ?? false
   const referred = takesReferences ? referredNames(facts) : []
   const declared = new Set(referred.length > 0 ? tools.map(({ name }) => name) : [])
@@ -68,6 +68,12 @@ export type View = {
   readonly declares: (name: string) => boolean
   /** Returns the text of a result whose references cannot be sent. */
   readonly recall: (names: readonly string[]) => string
+  /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
+  readonly isBound: boolean
+  /** Results in front of the first reply answer calls of messages that only the API has. */
+  readonly continuesThread: boolean
+  /** Identifies these rules: the same key means the same rules. */
+  readonly key: string
 }
 
 /** Returns the same message, a changed copy, or undefined if nothing is left of it. */
@@ -175,13 +181,12 @@ const MAX_GROUNDS = 4096
 /** Leaves out thinking that is no longer valid. Before the first request to a model that binds it, all counts as valid. */
 export function withValidThinking(
   { capability, memory, own, state: { grounds } }: Context,
-  { system }: RequestLike & { readonly system?: unknown },
   tools: readonly Definition[],
   messages: readonly Message[],
 ): Valid {
   if (!capability.boundThinking) return { messages, grounds, losesThinking: false }
   const front = [...own.tools, ...tools.filter(({ defer_loading }) => defer_loading !== true)]
-  const start = hash(toJson([front.map(hashOf), withoutCacheControl(system)]))
+  const start = hash(toJson([front.map(hashOf), withoutCacheControl(own.system)]))
   if (memory.bound?.before[0] !== start) memory.bound = { messages: [], before: [start], changed: new Map() }
   const { bound } = memory
   let link = forgetFrom(sameStart(bound.messages, messages), bound)
@@ -258,16 +263,6 @@ function losesStart(messages: readonly Message[], sent: readonly Message[]): boo
   return first >= 0 && messages[first] !== sent[first]
 }
 
-/** The rules by which a history is normalised. */
-type NormalizeView = View & {
-  /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
-  readonly isBound: boolean
-  /** Results in front of the first reply answer calls of messages that only the API has. */
-  readonly continuesThread: boolean
-  /** Identifies these rules: the same key means the same rules. */
-  readonly key: string
-}
-
 type Out = (Message | undefined)[]
 
 /** The normalised part of a history, kept for the next request. */
@@ -288,7 +283,7 @@ export type NormalizedHistory = {
 /** Normalises a copy of the history, which itself stays as it is (N7); a normalised history stays the same (N6). */
 export function normalize(
   entries: readonly Message[],
-  view: NormalizeView,
+  view: View,
   memory: { normalized?: NormalizedHistory | undefined },
 ): Message[] {
   const { key } = view
@@ -342,7 +337,7 @@ function closeTurn(
   normalized: NormalizedHistory,
   turn: readonly Message[],
   changes: readonly Message[],
-  view: NormalizeView,
+  view: View,
 ): void {
   if (turn.length > 0) expireSearches(normalized)
   const isFirst = view.continuesThread && !normalized.out.some((message) => message?.role === 'assistant')
@@ -363,7 +358,7 @@ function expireSearches({ out, open, late }: NormalizedHistory): void {
   for (const [index, message] of out.entries()) if (message) out[index] = withoutSearches(message, expired)
 }
 
-function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: NormalizeView): void {
+function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], view: View): void {
   const { out, waiting } = normalized
   const turn = messages.map((message) => out.push(message) - 1)
   placeNotes(out, turn)
@@ -445,6 +440,9 @@ export const plainView: View = {
   takesAdditions: false,
   declares: () => false,
   recall: loadedEarlier,
+  isBound: false,
+  continuesThread: false,
+  key: 'plain',
 }
 
 /**
@@ -455,8 +453,7 @@ export function sendableMessages<Item extends MessageLike>(
   history: readonly Item[],
   hasBoundThinking: boolean,
 ): SendableItem<Item>[] {
-  const view = { ...plainView, isBound: false, continuesThread: false, key: 'plain' }
-  const messages = normalize(history as unknown as readonly Message[], view, {})
+  const messages = normalize(history as unknown as readonly Message[], plainView, {})
   const sendable = hasBoundThinking ? messages.map(withoutThinking) : messages
   return sendable as unknown as SendableItem<Item>[]
 }

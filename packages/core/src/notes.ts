@@ -15,12 +15,10 @@ export function messageBlocks(message: Message | undefined): readonly Block[] {
   return blocksIn(content)
 }
 
-/** Returns the blocks in a list of unknown values. */
 export function blocksIn(list: unknown): readonly Block[] {
   return Array.isArray(list) ? list.filter(isBlock) : []
 }
 
-/** Returns whether a value is a content block. */
 export function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null
 }
@@ -31,7 +29,6 @@ export function isToolChange(message: Message): boolean {
   return messageBlocks(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
 }
 
-/** Creates a text block. */
 export function textBlock(text: string): TextBlock {
   return { type: 'text', text }
 }
@@ -40,7 +37,6 @@ export function textResult(call: Pick<ToolUse, 'id'>, text: string): ToolResult 
   return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
 }
 
-/** Answers a call with an error. */
 export function refuse(call: ToolUse, text: string): ToolResult {
   return { ...textResult(call, text), is_error: true }
 }
@@ -112,12 +108,10 @@ export function placeOfNames(announce: 'delta' | 'prepend'): string {
   return `<${announce === 'delta' ? REMINDER : AVAILABLE}>`
 }
 
-/** Creates a note that announces names. */
 export function writeDelta(fields: Omit<DeltaNote, 'type' | 'role'>): DeltaNote {
   return { type: 'deferred_tools_delta', role: 'user', ...fields }
 }
 
-/** Creates the note of a compaction. */
 export function writeBoundary(fields: Pick<BoundaryNote, 'content' | 'compactMetadata'>): BoundaryNote {
   return { type: 'system', subtype: 'compact_boundary', role: 'user', ...fields }
 }
@@ -137,7 +131,6 @@ export function takeRemark(block: Block): { remark: string | undefined; rest: Bl
 /** Formats a remark about a search for the model. */
 export const searchNote = (text: string): string => SEARCH_NOTE + text
 
-/** Returns whether a text is an announcement. */
 export function isAnnouncement(text: string): boolean {
   return text.startsWith(`<${REMINDER}>\n${ANNOUNCEMENT}`)
 }
@@ -211,7 +204,6 @@ function isOurCall(id: unknown): boolean {
   return typeof id === 'string' && id.startsWith(OUR_CALL)
 }
 
-/** Returns the strings in a list of unknown values. */
 export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

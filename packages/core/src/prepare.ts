@@ -57,7 +57,7 @@ export async function prepareRequest<Request extends RequestLike>(
   // 6. The history, valid for these tools
   const view = viewFor(context, wire, sent, history.facts)
   const normal = normalize(history.entries, view, memory)
-  const { grounds, ...valid } = withValidThinking(context, request, sent, normal)
+  const { grounds, ...valid } = withValidThinking(context, sent, normal)
   // 7. All of it
   const betas = betasFor(context, wire)
   const parts = { tools: sent, ...valid, betas, prepended: announced?.prepended, wire, decision }

@@ -24,9 +24,7 @@ export type PresentOptions = {
   readonly kinds?: { readonly [name: string]: CallKind }
 }
 
-/** Summarises calls that read files: "read 3 files". */
 export const describeReads: CallKind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
-/** Summarises calls that search files: "searched 3 files". */
 export const describeSearches: CallKind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
 
 /**

@@ -188,7 +188,6 @@ export function cleanQuery(query: string): string {
   return isHalf ? text.slice(0, text.lastIndexOf(',')) : text
 }
 
-/** Returns whether a query exceeds the maximum length. */
 export function isTooLong(query: string): boolean {
   return query.length > MAX_QUERY_LENGTH
 }

@@ -33,7 +33,6 @@ export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamE
   yield { type: 'message_stop' }
 }
 
-/** Yields the events of one complete block. */
 export function* blockEvents(block: Fields, index: number, json: Json = JSON): Generator<StreamEvent> {
   const { start, deltas } = opened(block, json)
   yield { type: 'content_block_start', index, content_block: start }
@@ -85,7 +84,6 @@ type Collector = {
   readonly isReadable: () => boolean
 }
 
-/** Creates a collector for one reply. */
 export function createCollector(json: Json = JSON): Collector {
   let message: Fields = {}
   /** By index; an upstream may send any number. */
@@ -113,10 +111,8 @@ export function createCollector(json: Json = JSON): Collector {
   }
 }
 
-/** A block that is still being streamed. */
 export type BlockInMaking = { block: Fields; json: string }
 
-/** Adds a fragment to a block. */
 export function grow(making: BlockInMaking | undefined, delta: Fields): void {
   if (!making) return
   const { block } = making

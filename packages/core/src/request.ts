@@ -30,7 +30,6 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
   ? SendableItem<Item>[]
   : MessageLike[]
 
-/** The parts of a request to send. */
 type Parts = {
   readonly tools: readonly Definition[]
   readonly messages: readonly Message[]
@@ -43,7 +42,6 @@ type Parts = {
   readonly decision: Decision
 }
 
-/** Assembles the request to send and its headers. */
 export function assemble<Request extends RequestLike>(
   hostRequest: Request,
   context: Context,

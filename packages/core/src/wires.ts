@@ -206,7 +206,6 @@ const hosted: MakeWire = (settings, variant) => {
   }
 }
 
-/** The name of the placeholder. */
 export const PLACEHOLDER = 'DeferredToolPlaceholder'
 
 const LOADED_AT_ONCE =

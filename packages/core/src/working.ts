@@ -21,6 +21,7 @@ import type { Wire } from './wires.ts'
 export type OwnRequest = {
   /** Tools in the request itself, which are sent first and unchanged. */
   readonly tools: readonly Definition[]
+  readonly system: unknown
   /** The tool that `tool_choice` forces. */
   readonly forced: string | undefined
   /** Whether thinking is `enabled`: then the API refuses a call in the last reply without thinking before it. */
@@ -31,15 +32,17 @@ export type OwnRequest = {
 
 type HostFields = {
   readonly tools?: unknown
+  readonly system?: unknown
   readonly tool_choice?: { readonly type?: unknown; readonly name?: unknown } | null
   readonly thinking?: { readonly type?: unknown } | null
   readonly thread?: { readonly type?: unknown } | null
 }
 
 export function readOwn(request: RequestLike): OwnRequest {
-  const { tools, tool_choice: choice, thinking, thread } = request as HostFields
+  const { tools, system, tool_choice: choice, thinking, thread } = request as HostFields
   return {
     tools: Array.isArray(tools) ? (tools.filter(isBlock) as unknown as Definition[]) : [],
+    system,
     forced: choice?.type === 'tool' && typeof choice.name === 'string' ? choice.name : undefined,
     thinksByHand: thinking?.type === 'enabled',
     continuesThread: thread?.type === 'continue',
