@@ -35,6 +35,11 @@ export function refuseRequest(
   return new RefusedRequest(errorAnswer(status, type, message, code))
 }
 
+/** Makes the refusal of a request that is invalid. */
+export function invalidRequest(message: string): RefusedRequest {
+  return refuseRequest(400, 'invalid_request_error', message)
+}
+
 /** Makes a refusal that the client may retry after `retryAfterSeconds`. */
 export function refuseForNow(
   message: string,

@@ -45,8 +45,7 @@ import { startHidden } from './shelve/hidden-search.ts'
 import { lift, type RequestShelf, restoreContextFor, type Shelved } from './shelve/lift.ts'
 import { createLongResults } from './shelve/long-results.ts'
 import { createSearchMemory } from './shelve/memory.ts'
-import { isRestored } from './shelve/restore.ts'
-import { isBound, withBindingBeta, withDroppedThinking } from './shelve/thinking.ts'
+import { isBound, isRestored, withBindingBeta, withDroppedThinking } from './shelve/restore.ts'
 import { hasTraces, withoutCarriedIds } from './shelve/traces.ts'
 import { createTracedConversations } from './traced-conversations.ts'
 import type {
@@ -104,7 +103,7 @@ export type ReplyOptions = {
 }
 
 /** What the plan needs to know about a request that was converted from the client's API. */
-export type InboundFacts = Pick<
+type InboundFacts = Pick<
   InboundRequest,
   'unconvertible' | 'needsOwnApi' | 'optional' | 'remedy' | 'hidesSearches' | 'cannotPass'
 > & {
@@ -112,7 +111,7 @@ export type InboundFacts = Pick<
 }
 
 /** `sampled` is undefined if the caller must forward the request unchanged. */
-export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: SamplingOutcome | undefined }
+type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: SamplingOutcome | undefined }
 
 /** A planned request with everything needed to sample it. */
 type Started = {

@@ -11,7 +11,7 @@ import {
   parseBetas,
   pathOf,
 } from '@toolshelf/core/internal'
-import { type RefusedRequest, refuseRequest } from './errors.ts'
+import { invalidRequest, type RefusedRequest, refuseRequest } from './errors.ts'
 import { variantOf } from './hosted/hosted-search.ts'
 import type { RequestPlan } from './plan.ts'
 import type { ApiName, MessagesRequest, Upstream, UpstreamCall } from './types.ts'
@@ -29,7 +29,7 @@ export function refuseUnconvertible(
   { api, remedy = 'Leave it out' }: { readonly api: ApiName; readonly remedy?: string | undefined },
 ): RefusedRequest {
   const message = `${what}: cannot be converted for this upstream. ${remedy}, or use an upstream that speaks ${API_NAMES[api]}.`
-  return refuseRequest(400, 'invalid_request_error', message)
+  return invalidRequest(message)
 }
 
 /**
@@ -40,7 +40,7 @@ export function refuseInexpressible(request: MessagesRequest, { api }: Upstream,
   const { tools = [], messages, mcp_servers: servers } = request
   const refuse = (place: string, why: string, remedy = 'Leave it out') => {
     const instead = `${remedy}, or use an upstream that speaks ${API_NAMES.messages}.`
-    return refuseRequest(400, 'invalid_request_error', `${place}: ${why}. ${instead}`)
+    return invalidRequest(`${place}: ${why}. ${instead}`)
   }
   const hidden = plan.mode === 'emulate' && plan.wire !== 'native' ? tools.findIndex(isHiddenToolset) : -1
   if (hidden >= 0)

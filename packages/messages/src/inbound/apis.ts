@@ -1,9 +1,15 @@
 // Determines which API a client speaks.
+
 import type { IncomingHttpHeaders } from 'node:http'
-import { chatApi } from './chat.ts'
-import { messagesApi } from './messages.ts'
-import { responsesApi } from './responses.ts'
-import type { InboundApi } from './types.ts'
+import { createCollector, fieldsOf, isFields, omitFields, parseJson } from '@toolshelf/core/internal'
+import { invalidRequest } from '../errors.ts'
+import { exactJson, stringifyExact } from '../json/exact.ts'
+import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
+import { serializeEvent } from '../upstream/sse.ts'
+import { readChatRequest } from './chat-request.ts'
+import { toOpenaiAnswer } from './openai-content.ts'
+import { readResponsesRequest } from './responses-request.ts'
+import type { InboundApi, ReplyWriter } from './types.ts'
 
 /** Paths of OpenAI's APIs. Those that the gateway does not serve are refused in OpenAI's words. */
 const OPENAI = /^\/v1\/(?:chat|completions|embeddings|responses|realtime)(?:\/|$)/
@@ -15,4 +21,70 @@ export function apiFor(path: string, headers: IncomingHttpHeaders): InboundApi {
   const isAnthropic = headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined
   const isShared = path.startsWith('/v1/') && !path.startsWith(messagesApi.path)
   return isShared && !isAnthropic && headers.authorization !== undefined ? chatApi : messagesApi
+}
+
+/** Validates requests of the Messages API; needs no conversion. */
+const messagesApi: InboundApi = {
+  name: 'messages',
+  path: '/v1/messages',
+  read(body) {
+    if (!isMessages(body))
+      throw invalidRequest(
+        'invalid request: "model" must be a string, "messages" and "tools" lists of objects',
+      )
+    return { request: body, reply: () => createMessagesWriter(body.stream === true) }
+  },
+  error: (answer) => answer,
+}
+
+function isMessages(request: Fields): request is MessagesRequest {
+  const { model, messages, tools } = request
+  return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
+}
+
+function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
+}
+
+function createMessagesWriter(isStream: boolean): ReplyWriter {
+  const collector = createCollector(exactJson)
+  return {
+    ping: serializeEvent({ type: 'ping' }),
+    add(given) {
+      const event = withoutFlag(given)
+      if (isStream) return serializeEvent(event)
+      collector.add(event)
+      return ''
+    },
+    failure: (answer) => serializeEvent(toErrorEvent(answer)),
+    document: () => stringifyExact(collector.message()),
+  }
+}
+
+/** The flag of a refusal is none of the Messages API, where the stop reason says it. */
+function withoutFlag(event: StreamEvent): StreamEvent {
+  const block = fieldsOf(event.content_block)
+  return block.refusal === undefined ? event : { ...event, content_block: omitFields(block, 'refusal') }
+}
+
+function toErrorEvent({ body }: HttpAnswer): StreamEvent {
+  const value = parseJson(body)
+  if (isFields(value) && value.type === 'error') return value as StreamEvent
+  return { type: 'error', error: { type: 'api_error', message: body.slice(0, 2000) } }
+}
+
+/** Converts requests and replies of the Chat Completions API. */
+const chatApi: InboundApi = {
+  name: 'chat',
+  path: '/v1/chat/completions',
+  read: readChatRequest,
+  error: toOpenaiAnswer,
+}
+
+/** Converts requests and replies of the Responses API. */
+const responsesApi: InboundApi = {
+  name: 'responses',
+  path: '/v1/responses',
+  read: readResponsesRequest,
+  error: toOpenaiAnswer,
 }

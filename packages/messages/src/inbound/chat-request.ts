@@ -8,23 +8,33 @@ import {
   oncePerFrozen,
   textOf,
 } from '@toolshelf/core/internal'
-import { refuseRequest } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
-import { fromChatMessages } from './chat-messages.ts'
+import { systemReminder } from '../wire/lower.ts'
 import { createChatWriter } from './chat-reply.ts'
-import { fromFreeform } from './freeform.ts'
-import { barredBy, numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'
-import { toThinking } from './thinking.ts'
-import { insideName } from './tool-names.ts'
+import { FREEFORM_FIELD, fromFreeform } from './freeform.ts'
+import {
+  barredBy,
+  callInput,
+  insideName,
+  mediaSource,
+  numberIn,
+  oncePerRun,
+  refuseTooMany,
+  startedByUser,
+  type ToolChoice,
+  toThinking,
+  wrongChoice,
+} from './openai-content.ts'
 import type { InboundRequest } from './types.ts'
 
 /** Converts a request; throws a refusal if it is malformed. */
 export function readChatRequest(body: Fields): InboundRequest {
   const { model, messages, stream } = body
   if (typeof model !== 'string' || !areFields(messages))
-    throw wrong('a request needs "model", a string, and "messages", a list of objects')
+    throw invalidRequest('a request needs "model", a string, and "messages", a list of objects')
   if (body.tools !== undefined && body.tools !== null && !areFields(body.tools))
-    throw wrong('tools: send a list of objects')
+    throw invalidRequest('tools: send a list of objects')
   refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
   const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
   const choice = fromToolChoice(body, tools)
@@ -83,7 +93,7 @@ function settingsOf(body: Fields): Fields {
 function stopsIn({ stop }: Fields): readonly unknown[] {
   const stops = isGiven(stop) ? [stop].flat() : []
   if (stops.every((one) => typeof one === 'string')) return stops
-  throw wrong('stop: send a text or a list of texts')
+  throw invalidRequest('stop: send a text or a list of texts')
 }
 
 function formatOf({ type, json_schema: given }: Fields): Fields {
@@ -143,7 +153,7 @@ function definitionIn(tool: Fields): Fields {
 const fromChatTool = oncePerFrozen((tool: Fields): Fields => {
   const definition = definitionIn(tool)
   const { name, description, parameters, strict } = definition
-  if (textOf(name) === '') throw wrong('tools: a function has no name')
+  if (textOf(name) === '') throw invalidRequest('tools: a function has no name')
   const isDeferred = tool.defer_loading === true || definition.defer_loading === true
   return Object.freeze({
     name: insideName(textOf(name)),
@@ -194,11 +204,6 @@ function nameIn(tool: Fields): string {
   return insideName(textOf(fieldsOf(tool.function ?? tool.custom).name) || textOf(tool.name))
 }
 
-function wrongChoice(what: string) {
-  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
-  return wrong(`tool_choice: ${what}; ${expected}`)
-}
-
 /** Fields that are converted or belong to the conversation; every other field is a setting of the server. */
 const CONVERTED = [
   'model',
@@ -247,6 +252,170 @@ function areFields(value: unknown): boolean {
   return Array.isArray(value) && value.every(isFields)
 }
 
-function wrong(message: string) {
-  return refuseRequest(400, 'invalid_request_error', message)
+type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
+
+/**
+ * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of
+ * their turn, where the Messages API accepts them; in a turn without one they become a reminder in a user message.
+ */
+function fromChatMessages(history: readonly Fields[]): ChatHistory {
+  const start = history.findIndex((message) => !isSystem(message))
+  const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
+  const messages: Fields[] = []
+  /** Results of the preceding calls, which form one message. */
+  let results: Fields[] = []
+  let remarks: Fields[] = []
+  const push = (message: Fields | undefined) => message && messages.push(message)
+  const endResults = () => {
+    if (results.length > 0) push(resultMessage(results, CHAT))
+    results = []
+  }
+  const endRemarks = () => {
+    const isAfterUser = messages.at(-1)?.role === 'user'
+    if (remarks.length > 0) push((isAfterUser ? systemMessage : reminder)(remarks, CHAT))
+    remarks = []
+  }
+  for (const message of history.slice(leading.length)) {
+    if (message.role === 'tool') {
+      results.push(message)
+      continue
+    }
+    endResults()
+    if (message.role === 'assistant') endRemarks()
+    if (isSystem(message)) remarks.push(message)
+    else push(fromChatMessage(message))
+  }
+  endResults()
+  endRemarks()
+  return { system: textsOf(leading), messages: startedByUser(messages) }
+}
+
+function isSystem({ role }: Fields): boolean {
+  return role === 'system' || role === 'developer'
+}
+
+function textsOf(messages: readonly Fields[]): string {
+  const texts = messages.map(({ content }) => plainText(content))
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+/** The converter to which the remembered messages belong. */
+const CHAT = {}
+
+const resultMessage = oncePerRun((run) => withBlocks('user', run.map(fromResult)))
+
+const systemMessage = oncePerRun((run) =>
+  withBlocks(
+    'system',
+    run.flatMap(({ content }) => fromParts(content)),
+  ),
+)
+
+const reminder = oncePerRun((run) => {
+  const text = textsOf(run)
+  return withBlocks('user', text === '' ? [] : [{ type: 'text', text: systemReminder(text) }])
+})
+
+/** Converts a message; undefined if it says nothing, because no API accepts an empty one. */
+const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
+  const { role, content } = message
+  switch (role) {
+    case 'user':
+      return withBlocks('user', spokenBy(message.name, fromParts(content)))
+    case 'assistant':
+      return withBlocks('assistant', [...fromParts(message.content ?? message.refusal), ...callsIn(message)])
+    default:
+      throw wrongMessage(
+        `messages: a message has the role "${String(role).slice(0, 40)}"`,
+        'user, assistant, system, developer or tool',
+      )
+  }
+})
+
+/** Says who of several users speaks. */
+function spokenBy(name: unknown, parts: Fields[]): Fields[] {
+  return textOf(name) === '' || parts.length === 0
+    ? parts
+    : [{ type: 'text', text: `${textOf(name)}:` }, ...parts]
+}
+
+function withBlocks(role: string, content: readonly Fields[]): Fields | undefined {
+  return content.length === 0 ? undefined : Object.freeze({ role, content })
+}
+
+const fromResult = oncePerFrozen(({ tool_call_id: id, content }: Fields): Fields => {
+  if (typeof id !== 'string')
+    throw wrongMessage(
+      'messages: a message of the role "tool" has no tool_call_id',
+      'the id of the call that it answers',
+    )
+  const blocks = fromParts(content)
+  return Object.freeze({
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(blocks.length > 0 ? { content: blocks } : {}),
+  })
+})
+
+function callsIn({ tool_calls: calls }: Fields): Fields[] {
+  return listOf(calls)
+    .map(fieldsOf)
+    .map(({ id, type, function: called, custom }) => {
+      const { name, arguments: json, input } = fieldsOf(type === 'custom' ? custom : called)
+      const given = type === 'custom' ? { [FREEFORM_FIELD]: textOf(input) } : callInput(json)
+      return { type: 'tool_use', id: textOf(id), name: insideName(textOf(name)), input: given }
+    })
+}
+
+/** Converts content: a text, or a list of parts. */
+function fromParts(content: unknown): Fields[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return listOf(content).map(fieldsOf).flatMap(fromPart)
+}
+
+const PARTS: { readonly [type: string]: (part: Fields) => Fields[] } = {
+  text: ({ text, cache_control: mark }) =>
+    textOf(text) === '' ? [] : [{ type: 'text', text, ...(mark ? { cache_control: mark } : {}) }],
+  refusal: ({ refusal }) => (textOf(refusal) === '' ? [] : [{ type: 'text', text: refusal }]),
+  image_url: ({ image_url: image }) => [
+    { type: 'image', source: mediaSource(textOf(fieldsOf(image).url) || textOf(image)) },
+  ],
+  file: ({ file }) => [fromFile(fieldsOf(file))],
+  tool_reference: ({ tool_name: name, name: other }) => [
+    { type: 'tool_reference', tool_name: insideName(textOf(name) || textOf(other)) },
+  ],
+}
+
+function fromPart(part: Fields): Fields[] {
+  const type = textOf(part.type)
+  const convert = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined
+  if (!convert)
+    throw wrongMessage(
+      `messages: a content part of type "${type.slice(0, 40)}" cannot be converted for this upstream`,
+      'text, image_url or file',
+    )
+  return convert(part)
+}
+
+function fromFile({ file_data: data, filename, file_id: id }: Fields): Fields {
+  if (typeof data !== 'string')
+    throw wrongMessage(
+      `messages: a file is given by its id (${textOf(id).slice(0, 60)}), and this upstream has no files of yours`,
+      'file_data with the content',
+    )
+  const title = textOf(filename) === '' ? {} : { title: filename }
+  const url = data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`
+  return { type: 'document', source: mediaSource(url), ...title }
+}
+
+function plainText(content: unknown): string {
+  if (typeof content === 'string') return content
+  return listOf(content)
+    .map((part) => textOf(fieldsOf(part).text))
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function wrongMessage(what: string, expected: string) {
+  return invalidRequest(`${what}; send ${expected}`)
 }

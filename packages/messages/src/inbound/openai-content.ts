@@ -1,7 +1,17 @@
 // Conversions of content that Chat Completions and Responses share.
-import { type Fields, inputOf, isFields, textOf, toJson } from '@toolshelf/core/internal'
-import { refuseRequest } from '../errors.ts'
+import {
+  type Fields,
+  fieldsOf,
+  hash,
+  inputOf,
+  isFields,
+  parseJson,
+  textOf,
+  toJson,
+} from '@toolshelf/core/internal'
+import { invalidRequest, reasonIn } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
+import type { Headers, HttpAnswer } from '../types.ts'
 
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
 const MAX_ITEMS = 20_000
@@ -10,7 +20,7 @@ const MAX_ITEMS = 20_000
 export function refuseTooMany(field: 'messages' | 'input', count: number): void {
   if (count <= MAX_ITEMS) return
   const message = `${field}: at most ${MAX_ITEMS} messages, calls and outputs can be converted, but there are ${count}; summarize the conversation`
-  throw refuseRequest(400, 'invalid_request_error', message)
+  throw invalidRequest(message)
 }
 
 export type ToolChoice = {
@@ -36,7 +46,7 @@ export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number |
   const value = body[field] ?? undefined
   if (value === undefined || typeof value === 'number') return value
   const message = `${field}: ${toJson(value).slice(0, 40)} is not a number; send one, or leave it out`
-  throw refuseRequest(400, 'invalid_request_error', message)
+  throw invalidRequest(message)
 }
 
 /** Parses the arguments of a call. Models write invalid ones at times; the model sees them again as text. */
@@ -69,3 +79,126 @@ const BEGINNING: Fields = Object.freeze({
   role: 'user',
   content: [{ type: 'text', text: '(The conversation begins.)' }],
 })
+
+const MAX_NAME_LENGTH = 128
+
+/** Returns the name itself if the Messages API accepts it, else a stable replacement. */
+export function insideName(name: string): string {
+  if (/^[\w-]{1,128}$/.test(name)) return name
+  const digest = hash(name)
+  return `${name.replace(/[^\w-]/g, '_').slice(0, MAX_NAME_LENGTH - digest.length - 1)}_${digest}`
+}
+
+/** Computes once per list of frozen objects and owner; found again by the first object of the list. */
+export function oncePerRun<Owner extends object, Value>(
+  compute: (run: readonly Fields[], owner: Owner) => Value,
+): (run: readonly Fields[], owner: Owner) => Value {
+  const known = new WeakMap<Owner, WeakMap<Fields, { run: readonly Fields[]; value: Value }>>()
+  return (run, owner) => {
+    const [first] = run
+    if (!first || !run.every(Object.isFrozen)) return compute(run, owner)
+    const ofOwner = known.get(owner) ?? new WeakMap()
+    known.set(owner, ofOwner)
+    const entry = ofOwner.get(first)
+    if (entry && isSame(entry.run, run)) return entry.value
+    const value = compute(run, owner)
+    ofOwner.set(first, { run: [...run], value })
+    return value
+  }
+}
+
+function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index])
+}
+
+/** Efforts that both APIs name alike. */
+const EFFORTS = new Set(['low', 'medium', 'high', 'xhigh', 'max'])
+
+/** Returns the fields for an effort; none if the client names none, so that the model decides. */
+export function toThinking(effort: string | undefined): Fields {
+  if (effort === undefined) return {}
+  if (effort === 'none' || effort === 'minimal') return { thinking: { type: 'disabled' } }
+  return { thinking: { type: 'adaptive' }, ...(EFFORTS.has(effort) ? { output_config: { effort } } : {}) }
+}
+
+/** Codes that agents act on; a conversation that is too long makes them compact it. */
+const TOO_LONG =
+  /prompt is too long|context (window|length)|exceed(s|ed)? .*context|too many (input )?tokens/i
+
+const ERRORS: { readonly [type: string]: { readonly type: string; readonly code: string | null } } = {
+  invalid_request_error: { type: 'invalid_request_error', code: null },
+  request_too_large: { type: 'invalid_request_error', code: 'request_too_large' },
+  authentication_error: { type: 'invalid_request_error', code: 'invalid_api_key' },
+  permission_error: { type: 'invalid_request_error', code: 'permission_denied' },
+  not_found_error: { type: 'invalid_request_error', code: 'not_found' },
+  rate_limit_error: { type: 'rate_limit_exceeded', code: 'rate_limit_exceeded' },
+  billing_error: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  timeout_error: { type: 'server_error', code: 'timeout' },
+  overloaded_error: { type: 'server_error', code: 'server_overloaded' },
+  api_error: { type: 'server_error', code: null },
+}
+
+/** Returns the error object of OpenAI's APIs for a response in the Messages envelope. */
+export function toOpenaiError({ status, body }: HttpAnswer): Fields {
+  const { type, param } = errorIn(body)
+  const message = reasonIn(body)
+  const name = textOf(type)
+  const otherwise = status < 500 ? 'invalid_request_error' : 'api_error'
+  const known = ERRORS[Object.hasOwn(ERRORS, name) ? name : otherwise]
+  const code = status < 500 && TOO_LONG.test(message) ? 'context_length_exceeded' : known?.code
+  return { message, type: known?.type, param: param ?? paramIn(message), code: code ?? null }
+}
+
+/** Converts an error response; statuses that only Anthropic uses become OpenAI's. */
+export function toOpenaiAnswer(answer: HttpAnswer): HttpAnswer {
+  return {
+    status: answer.status === 529 ? 503 : answer.status,
+    headers: toOpenaiHeaders(answer.headers),
+    body: JSON.stringify({ error: toOpenaiError(answer) }),
+  }
+}
+
+function errorIn(body: string): Fields {
+  return fieldsOf(fieldsOf(parseJson(body)).error)
+}
+
+/** The parameter that a message starts with, as in `messages.0.content: …`. */
+function paramIn(message: string): string | null {
+  return /^([a-z_]+(?:[.[][\w.\]]*)?): /.exec(message)?.[1] ?? null
+}
+
+const LIMITS = ['limit', 'remaining', 'reset'] as const
+
+/** Adds OpenAI's names for the request id and for rate limits; removes Anthropic's. */
+export function toOpenaiHeaders(headers: Headers): Headers {
+  const { 'request-id': id, ...rest } = headers
+  const kept = Object.entries(rest).filter(([name]) => !name.startsWith('anthropic-'))
+  return {
+    ...(id === undefined ? {} : { 'x-request-id': id }),
+    ...rateLimits(headers),
+    ...Object.fromEntries(kept),
+  }
+}
+
+function rateLimits(headers: Headers): Headers {
+  const renamed: Record<string, string> = {}
+  for (const kind of ['requests', 'tokens'])
+    for (const limit of LIMITS) {
+      const value = headers[`anthropic-ratelimit-${kind}-${limit}`]
+      if (value !== undefined)
+        renamed[`x-ratelimit-${limit}-${kind}`] = limit === 'reset' ? waitOf(value) : value
+    }
+  return renamed
+}
+
+/** Converts the time of a reset, as Anthropic sends it, to the duration until then, as OpenAI sends it. */
+function waitOf(time: string): string {
+  const milliseconds = Date.parse(time) - Date.now()
+  return Number.isNaN(milliseconds) ? time : `${Math.max(0, Math.ceil(milliseconds / 1000))}s`
+}
+
+/** Makes the refusal of a `tool_choice`. */
+export function wrongChoice(what: string) {
+  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
+  return invalidRequest(`tool_choice: ${what}; ${expected}`)
+}

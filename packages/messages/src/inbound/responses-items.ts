@@ -1,19 +1,18 @@
 // Converts the items of a Responses request to messages. Items of the model up to the next one of the client form one
 // assistant message; the outputs of its calls follow in one user message, as the Messages API wants them.
 import { type Fields, listOf, textOf } from '@toolshelf/core/internal'
-import { refuseRequest } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import { systemReminder } from '../wire/lower.ts'
-import { oncePerRun } from './once-per-run.ts'
-import { startedByUser } from './openai-content.ts'
+import { oncePerRun, startedByUser } from './openai-content.ts'
 import {
   assistantBlocks,
+  fromParts,
   isClientCall,
   isModelItem,
   isServerSearch,
   resultBlock,
   searchIdOf,
 } from './responses-blocks.ts'
-import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
 type ItemHistory = {
@@ -66,7 +65,8 @@ function outputsIn(items: readonly Fields[]): Map<string, Output> {
   for (const [at, item] of items.entries()) {
     if (!isOutput(item)) continue
     const id = callIdOf(item)
-    if (id === '') throw wrong(`input[${at}]: a ${typeOf(item)} has no call_id; send the one of its call`)
+    if (id === '')
+      throw invalidRequest(`input[${at}]: a ${typeOf(item)} has no call_id; send the one of its call`)
     if (!outputs.has(id)) outputs.set(id, { item, at })
   }
   return outputs
@@ -101,8 +101,9 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
   const outputOf = (call: Fields): Output => {
     const id = callIdOf(call)
     const output = outputs.get(id)
-    if (!output) throw wrong(`input: no output for the call "${id.slice(0, 80)}"; send one after the call`)
-    if (answered.has(id)) throw wrong(`input: two calls have the call_id "${id.slice(0, 80)}"`)
+    if (!output)
+      throw invalidRequest(`input: no output for the call "${id.slice(0, 80)}"; send one after the call`)
+    if (answered.has(id)) throw invalidRequest(`input: two calls have the call_id "${id.slice(0, 80)}"`)
     answered.add(id)
     return output
   }
@@ -159,7 +160,7 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
       endRemarks()
       for (const [id, { at }] of outputs)
         if (!answered.has(id))
-          throw wrong(`input[${at}]: there is no call for the call_id "${id.slice(0, 80)}"`)
+          throw invalidRequest(`input[${at}]: there is no call for the call_id "${id.slice(0, 80)}"`)
       return messages
     },
   }
@@ -194,7 +195,7 @@ function userBlocks(item: Fields): Fields[] {
   const type = typeOf(item)
   if (type === 'message' && item.role === 'user') return fromParts(item.content, 'input')
   if (type === 'agent_message') return fromParts(item.content, 'input')
-  throw wrong(
+  throw invalidRequest(
     type === 'message'
       ? `input: a message has the role "${String(item.role).slice(0, 40)}"; send user, assistant, system or developer`
       : `input: an item of type "${type.slice(0, 60)}" cannot be converted for this upstream; leave it out`,
@@ -204,8 +205,4 @@ function userBlocks(item: Fields): Fields[] {
 /** No API accepts an empty message. */
 function message(role: string, content: readonly Fields[]): Fields | undefined {
   return content.length === 0 ? undefined : Object.freeze({ role, content })
-}
-
-function wrong(text: string) {
-  return refuseRequest(400, 'invalid_request_error', text)
 }

@@ -1,22 +1,21 @@
 // Converts a Responses request to a Messages request.
 import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '@toolshelf/core/internal'
-import { refuseRequest } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
-import { numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'
+import { numberIn, refuseTooMany, type ToolChoice, toThinking } from './openai-content.ts'
 import { holdsResult } from './responses-blocks.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
-import { fromToolChoice } from './responses-tool-choice.ts'
-import { type ToolTable, toolTable } from './responses-tools.ts'
+import { fromToolChoice, type ToolTable, toolTable } from './responses-tools.ts'
 import type { StoredItems } from './stored-items.ts'
-import { toThinking } from './thinking.ts'
 import type { InboundRequest } from './types.ts'
 
 /** Converts a request; throws a refusal if it is malformed. */
 export function readResponsesRequest(sent: Fields, stored?: StoredItems): InboundRequest {
   const { model } = sent
-  if (typeof model !== 'string' || model === '') throw wrong('model: send the name of a model, a string')
+  if (typeof model !== 'string' || model === '')
+    throw invalidRequest('model: send the name of a model, a string')
   const given = toolsIn(sent)
   const body = withStoredItems(sent, stored)
   const state = serverStateIn(body)
@@ -27,7 +26,8 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
   const table = toolTable(added.leading.length > 0 ? [...given, ...added.leading] : given, added.later)
   const choice = fromToolChoice(body, table)
   const { system, messages } = fromItems(items, table)
-  if (messages.length === 0) throw wrong('input: there is nothing to answer; send a message with text')
+  if (messages.length === 0)
+    throw invalidRequest('input: there is nothing to answer; send a message with text')
   const instructions = [textOf(body.instructions), ...system].filter((text) => text !== '').join('\n\n')
   return {
     request: { model, ...settingsOf(body, instructions, table, choice), messages },
@@ -63,16 +63,16 @@ function forwardedOnly(body: Fields, table: ToolTable, state: ServerState): Inbo
 
 function toolsIn({ tools }: Fields): readonly Fields[] {
   if (tools === undefined || tools === null) return []
-  if (!Array.isArray(tools) || !tools.every(isFields)) throw wrong('tools: send a list of objects')
+  if (!Array.isArray(tools) || !tools.every(isFields)) throw invalidRequest('tools: send a list of objects')
   return tools
 }
 
 function itemsIn({ input }: Fields): readonly Fields[] {
   if (typeof input === 'string' && input !== '') return [{ type: 'message', role: 'user', content: input }]
   if (!Array.isArray(input) || input.length === 0 || !input.every(isFields))
-    throw wrong('input: send a text, or a list of items that is not empty')
+    throw invalidRequest('input: send a text, or a list of items that is not empty')
   const at = input.findIndex((item) => typeOf(item) === '')
-  if (at >= 0) throw wrong(`input[${at}].type: an item has no type; send one, such as "message"`)
+  if (at >= 0) throw invalidRequest(`input[${at}].type: an item has no type; send one, such as "message"`)
   return input
 }
 
@@ -201,7 +201,7 @@ function samplingOf(body: Fields): Fields {
   const { max_output_tokens: maxTokens, user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
   if (isGiven(maxTokens) && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0))
-    throw wrong(`max_output_tokens: ${String(maxTokens)} is not a whole number above 0`)
+    throw invalidRequest(`max_output_tokens: ${String(maxTokens)} is not a whole number above 0`)
   const userId = textOf(safety) || textOf(user)
   return {
     ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
@@ -228,8 +228,4 @@ function termsOf(body: Fields, { native }: ToolTable): ClientTerms {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
-}
-
-function wrong(message: string) {
-  return refuseRequest(400, 'invalid_request_error', message)
 }

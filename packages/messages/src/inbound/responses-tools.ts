@@ -9,11 +9,11 @@ import {
   oncePerFrozen,
   textOf,
 } from '@toolshelf/core/internal'
-import { refuseRequest } from '../errors.ts'
-import { clientToolDefinition } from './responses-definitions.ts'
-import { insideName } from './tool-names.ts'
+import { invalidRequest } from '../errors.ts'
+import { fromFreeform } from './freeform.ts'
+import { barredBy, insideName, type ToolChoice, wrongChoice } from './openai-content.ts'
 
-export type ClientTool = {
+type ClientTool = {
   /** `function`, `custom`, `local_shell`, `shell`, `apply_patch` or `tool_search`. */
   readonly type: string
   readonly name: string
@@ -151,7 +151,7 @@ function joined(namespace: string, name: string): string {
 const entriesOf = oncePerFrozen((tool: Fields): readonly Entry[] => {
   if (tool.type !== 'namespace') return entryOf(tool, '', tool)
   const { name, description, tools } = tool
-  if (textOf(name) === '') throw wrong('tools: a namespace has no name; send one')
+  if (textOf(name) === '') throw invalidRequest('tools: a namespace has no name; send one')
   return listOf(tools).flatMap((inner) => {
     const own = fieldsOf(inner)
     return entryOf(own, textOf(name), { type: 'namespace', name, description, tools: [own] })
@@ -163,7 +163,7 @@ function entryOf(own: Fields, namespace: string, native: Fields): Entry[] {
   const converted = type === 'function' ? fromFunction(own) : clientToolDefinition(own)
   if (!converted) return []
   const name = textOf(own.name) || (type === 'function' || type === 'custom' ? '' : type)
-  if (name === '') throw wrong(`tools: a tool of type "${type}" has no name; send one`)
+  if (name === '') throw invalidRequest(`tools: a tool of type "${type}" has no name; send one`)
   const definition = Object.freeze({
     name: insideName(joined(namespace, name)),
     ...converted,
@@ -204,10 +204,124 @@ function asDeferred(entry: Entry): Entry {
 
 function isHosted(tool: Fields): boolean {
   const type = textOf(tool.type)
-  if (type === '') throw wrong('tools: a tool has no type; send "function", for example')
+  if (type === '') throw invalidRequest('tools: a tool has no type; send "function", for example')
   return entriesOf(tool).length === 0 && type !== 'namespace' && !GATEWAY_SEARCH.test(type)
 }
 
-function wrong(message: string) {
-  return refuseRequest(400, 'invalid_request_error', message)
+/** Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI runs. */
+function clientToolDefinition(tool: Fields): Fields | undefined {
+  switch (tool.type) {
+    case 'custom':
+      return fromFreeform(tool)
+    case 'local_shell':
+      return LOCAL_SHELL
+    case 'shell':
+      return isRemote(tool) ? undefined : SHELL
+    case 'apply_patch':
+      return APPLY_PATCH
+    default:
+      return undefined
+  }
+}
+
+/** Whether the commands run in a container of OpenAI's. */
+function isRemote({ environment }: Fields): boolean {
+  return textOf(fieldsOf(environment).type).startsWith('container')
+}
+
+const TIMEOUT = { type: 'integer', description: 'Time limit in milliseconds.' }
+
+const LOCAL_SHELL = {
+  description: "Runs a command on the user's machine and returns its output.",
+  input_schema: {
+    type: 'object',
+    properties: {
+      command: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'The program and its arguments, such as ["bash", "-lc", "ls -la"].',
+      },
+      working_directory: { type: 'string' },
+      env: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'Environment variables.',
+      },
+      timeout_ms: TIMEOUT,
+    },
+    required: ['command'],
+  },
+}
+
+const SHELL = {
+  description: "Runs shell commands on the user's machine and returns the output and the exit code of each.",
+  input_schema: {
+    type: 'object',
+    properties: {
+      commands: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Shell commands, which may run at once.',
+      },
+      timeout_ms: TIMEOUT,
+      max_output_length: { type: 'integer', description: 'The most characters of output to return.' },
+    },
+    required: ['commands'],
+  },
+}
+
+const APPLY_PATCH = {
+  description: [
+    'Creates, changes or deletes one file by a patch.',
+    'For update_file, `diff` has one or more hunks. A hunk starts with a line "@@", which may name the enclosing class or',
+    'function; each further line starts with a space (context), "-" (removed) or "+" (added). Give three lines of context',
+    'around a change. There are no line numbers.',
+    'For create_file, every line of `diff` starts with "+". delete_file takes no diff.',
+  ].join('\n'),
+  input_schema: {
+    type: 'object',
+    properties: {
+      type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+      path: { type: 'string', description: 'The path of the file.' },
+      diff: { type: 'string' },
+    },
+    required: ['type', 'path'],
+  },
+}
+
+/** Converts the two fields. */
+export function fromToolChoice(
+  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
+  table: ToolTable,
+): ToolChoice {
+  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
+  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
+  const required = { tool_choice: { type: 'any', ...single } }
+  if (choice === undefined || choice === null || choice === 'auto') return { field: auto }
+  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
+  if (choice === 'required') return { field: required }
+  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
+  if (choice.type === 'allowed_tools') {
+    const { list, hosted } = table
+    const allowed = listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table))
+    const barred = barredBy(allowed, list)
+    if (barred.size === list.length && hosted.size === 0)
+      throw wrongChoice('none of the allowed tools is in "tools"')
+    return { barred, field: choice.mode === 'required' ? required : auto }
+  }
+  const name = nameIn(choice, table)
+  if (table.tools.has(name)) return { field: { tool_choice: { type: 'tool', name, ...single } } }
+  if (table.hosted.has(textOf(choice.type)))
+    return {
+      field: {},
+      unconvertible: `tool_choice: ${textOf(choice.type)}, which only OpenAI runs`,
+    }
+  throw wrongChoice(
+    `there is no tool "${(textOf(choice.name) || textOf(choice.type)).slice(0, 80)}" in "tools"`,
+  )
+}
+
+/** The name inside the gateway; tools such as `apply_patch` are named by their type. */
+function nameIn({ type, name, namespace }: Fields, table: ToolTable): string {
+  return table.insideName(textOf(namespace), textOf(name) || textOf(type))
 }

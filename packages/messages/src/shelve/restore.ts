@@ -1,14 +1,19 @@
 // Puts hidden searches back into a client's history, from the ids of its calls and from memory. Where neither knows of a
 // search, a call of a deferred tool implies one, because a tool that was called must have been loaded.
 import { isDeepStrictEqual } from 'node:util'
+import { defaultCapabilities } from '@toolshelf/core'
 import {
   blocksOf,
+  capabilityOf,
   type Fields,
+  fieldsOf,
   oncePerFrozen,
+  parseBetas,
   searchNote,
   textOf,
   withRemark,
 } from '@toolshelf/core/internal'
+import { type Headers, type MessagesRequest, THINKING_BINDING } from '../types.ts'
 import {
   type CodedNames,
   carriedBy,
@@ -276,4 +281,21 @@ function groupsOf(searches: readonly RestoredSearch[]): RestoredSearch[][] {
     else groups.push([search])
   }
   return groups
+}
+
+export function isBound({ model, thinking }: MessagesRequest): boolean {
+  const { type } = fieldsOf(thinking)
+  const isThinking = type === 'enabled' || type === 'adaptive'
+  return isThinking && capabilityOf(model, 'anthropic', defaultCapabilities).boundThinking
+}
+
+/** Adds the option to drop mismatched thinking; the client's own thinking options take precedence. */
+export function withDroppedThinking(request: MessagesRequest): MessagesRequest {
+  const binding = { prefix_mismatch_behavior: 'drop_block' }
+  return { ...request, thinking: { block_binding: binding, ...fieldsOf(request.thinking) } }
+}
+
+export function withBindingBeta(headers: Headers): Headers {
+  const betas = new Set([...parseBetas(headers['anthropic-beta']), THINKING_BINDING])
+  return { ...headers, 'anthropic-beta': [...betas].join(',') }
 }

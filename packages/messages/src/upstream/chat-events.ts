@@ -7,8 +7,7 @@ import { usageApart } from '../usage.ts'
 import { citationsOf } from './citations.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
-import { errorTextOf, namesOf } from './openai.ts'
-import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
+import { errorTextOf, namesOf, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
 type Text = {

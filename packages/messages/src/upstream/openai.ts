@@ -1,10 +1,13 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
+
+import type { IncomingMessage } from 'node:http'
 import {
   type Fields,
   fieldsOf,
   hash,
   isFields,
   listOf,
+  omitFields,
   parseJson,
   textOf,
   toJson,
@@ -12,6 +15,7 @@ import {
 import { traceIdOf } from '@toolshelf/core/internal/node'
 import { isDeepJson } from '../json/exact.ts'
 import type { ClientTerms, Headers, HttpAnswer, MessagesRequest, UpstreamOrigin } from '../types.ts'
+import { readWhole } from './http.ts'
 
 /** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -187,3 +191,29 @@ export function jsonOf(text: string): unknown {
 function plainText({ body }: HttpAnswer): string {
   return isFields(jsonOf(body)) ? '' : body.trim().slice(0, 500)
 }
+
+/** Retries until the server accepts the request or its error names none of the optional fields in `spare`. */
+export async function offer(
+  request: Fields,
+  spare: readonly string[],
+  post: (body: Fields) => Promise<IncomingMessage>,
+): Promise<{ readonly incoming: IncomingMessage } | { readonly refused: HttpAnswer }> {
+  for (let body = request; ; ) {
+    const incoming = await post(body)
+    if (incoming.statusCode === 200) return { incoming }
+    const answer = await readWhole(incoming)
+    const named = spare.filter((field) => body[field] !== undefined && isRefused(field, answer))
+    if (named.length === 0) return { refused: toMessagesError(answer) }
+    body = omitFields(body, ...named)
+  }
+}
+
+function isRefused(field: string, { status, body }: HttpAnswer): boolean {
+  return (status === 400 || status === 422) && new RegExp(`\\b${field}\\b`).test(body)
+}
+
+/** The start of a text block in which the model refuses to answer. */
+export const REFUSAL_BLOCK: Fields = Object.freeze({ type: 'text', text: '', refusal: true })
+
+/** What the Messages API says beside the stop reason of a refusal. */
+export const REFUSAL_DETAILS: Fields = Object.freeze({ type: 'refusal', category: null, explanation: null })

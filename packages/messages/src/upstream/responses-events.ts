@@ -6,9 +6,8 @@ import { callItemsIn, toolTypeOf } from './call-items.ts'
 import { citationsOf } from './citations.ts'
 import { UpstreamError } from './http.ts'
 import type { NativeTools } from './native-tools.ts'
-import { errorTextOf, type Names } from './openai.ts'
-import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
-import { thoughtOf } from './responses-reasoning.ts'
+import { errorTextOf, type Names, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
+import { thoughtOf } from './responses-request.ts'
 import { keepItem, type Thoughts } from './thoughts.ts'
 
 /** What the conversion needs of the request. */

@@ -33,9 +33,8 @@ import { type CallItems, callItemsOf } from './call-items.ts'
 import type { Dialect } from './dialects.ts'
 import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
 import { allowedTools, jsonOf, type Names, namesOf, systemText } from './openai.ts'
-import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
 import { fitSettings } from './settings.ts'
-import type { Thoughts } from './thoughts.ts'
+import { asksForThinking, itemIn, type Thoughts } from './thoughts.ts'
 
 /** A converted request. */
 type Translated = {
@@ -380,4 +379,44 @@ function inputText(text: string): Fields {
 
 function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join('\n')
+}
+
+/** Returns the reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking. */
+function thinkingOf(request: MessagesRequest, dialect: Dialect, effort: string | undefined): Fields {
+  if (!dialect.encryptsReasoning) return {}
+  const summary = asksForThinking(request) ? 'auto' : undefined
+  return {
+    reasoning: effort || summary ? { effort, summary } : undefined,
+    include: ['reasoning.encrypted_content'],
+  }
+}
+
+/** Returns the thinking block for a reasoning item: its text is the summary, or what an open model thought. */
+export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; signature: string } | undefined {
+  const { id, encrypted_content: encrypted } = item
+  const textsIn = (parts: unknown) => listOf(parts).map((part) => textOf(fieldsOf(part).text))
+  const summary = textsIn(item.summary)
+  const text = (summary.length > 0 ? summary : textsIn(item.content)).join('\n\n')
+  if (textOf(encrypted) === '' && text === '') return undefined
+  return { text, signature: thoughts.sign({ id, summary, encrypted }) }
+}
+
+/**
+ * Returns the reasoning item in a thinking block, if it came from this model and can be sent back, or an item that the
+ * client has from OpenAI.
+ */
+function reasoningIn(block: Fields, thoughts: Thoughts): Fields[] {
+  const item = itemIn(block)
+  if (item) return [item]
+  const { id, summary, encrypted } = fieldsOf(thoughts.keptIn(block))
+  if (textOf(encrypted) === '') return []
+  const texts = listOf(summary).map((text) => ({ type: 'summary_text', text: textOf(text) }))
+  return [
+    {
+      type: 'reasoning',
+      ...(textOf(id) === '' ? {} : { id: textOf(id) }),
+      summary: texts,
+      encrypted_content: textOf(encrypted),
+    },
+  ]
 }

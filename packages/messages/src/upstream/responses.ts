@@ -1,13 +1,15 @@
 // An upstream for OpenAI's Responses API: stateless, using OpenAI's tool search on models that support it (wire 41).
 // Implements wire 41.
+
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type Fields, fieldsOf, isFields, textOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
 import { jsonBytes } from '../json/text.ts'
 import type {
   ChosenWire,
   MessagesRequest,
   SamplingOutcome,
+  StreamEvent,
   Upstream,
   UpstreamCall,
   UpstreamWire,
@@ -16,12 +18,10 @@ import { dialectOf } from './dialects.ts'
 import { fetchWhole, openRequest, pickRelayHeaders, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
-import { offer } from './offer.ts'
-import { addressOf, bearer, jsonOf, openaiOrigin, toModels, traceContext } from './openai.ts'
+import { addressOf, bearer, jsonOf, offer, openaiOrigin, toModels, traceContext } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
-import { stoppedAt } from './stop-sequences.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
 type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
@@ -119,4 +119,56 @@ function parsed(json: string): Fields {
   const value = jsonOf(json)
   if (!isFields(value)) throw new UpstreamError('the upstream did not answer with a JSON object.')
   return fieldsOf(value)
+}
+
+/** Cuts the text of a reply where it first has one of the request's stop sequences. */
+function stoppedAt(
+  { stop_sequences }: MessagesRequest,
+  events: AsyncIterable<StreamEvent>,
+): AsyncIterable<StreamEvent> {
+  const sequences = listOf(stop_sequences).map(textOf).filter(Boolean)
+  return sequences.length === 0 ? events : cut(sequences, events)
+}
+
+async function* cut(
+  sequences: readonly string[],
+  events: AsyncIterable<StreamEvent>,
+): AsyncGenerator<StreamEvent> {
+  /** The end of a text that may be the start of a sequence. */
+  let held = ''
+  let found: string | undefined
+  const textDelta = (index: unknown, text: string): StreamEvent[] =>
+    text === '' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text } }]
+  for await (const event of events) {
+    const delta = fieldsOf(event.delta)
+    if (event.type === 'message_delta' && found !== undefined)
+      yield { ...event, delta: { ...delta, stop_reason: 'stop_sequence', stop_sequence: found } }
+    else if (!event.type.startsWith('content_block_')) yield event
+    else if (found !== undefined) continue
+    else if (delta.type === 'text_delta') {
+      const text = held + textOf(delta.text)
+      found = firstIn(text, sequences)
+      const end = found === undefined ? text.length - openLength(text, sequences) : text.indexOf(found)
+      held = text.slice(end)
+      yield* textDelta(event.index, text.slice(0, end))
+      if (found !== undefined) yield { type: 'content_block_stop', index: event.index }
+    } else {
+      if (event.type === 'content_block_stop') yield* textDelta(event.index, held)
+      held = event.type === 'content_block_stop' ? '' : held
+      yield event
+    }
+  }
+}
+
+function firstIn(text: string, sequences: readonly string[]): string | undefined {
+  const present = sequences.filter((sequence) => text.includes(sequence))
+  return present.sort((one, other) => text.indexOf(one) - text.indexOf(other))[0]
+}
+
+/** How many characters at the end of a text may be the start of a sequence. */
+function openLength(text: string, sequences: readonly string[]): number {
+  const longest = Math.max(...sequences.map(({ length }) => length)) - 1
+  for (let length = Math.min(longest, text.length); length > 0; length--)
+    if (sequences.some((sequence) => sequence.startsWith(text.slice(-length)))) return length
+  return 0
 }

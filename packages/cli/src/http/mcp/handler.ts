@@ -1,16 +1,13 @@
 // Handles one HTTP request to the gateway: refuses it, or passes it to its session or to a stateless server.
-
 import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import type { TraceListener } from '@toolshelf/core'
-import type { User } from '@toolshelf/core/internal'
-import { hasCode } from '@toolshelf/core/internal'
+import { fieldsOf, hasCode, type User } from '@toolshelf/core/internal'
 import type { ClientWork, LimitError } from '@toolshelf/core/internal/node'
 import { type Bodies, type InspectorHandler, isForInspector } from '@toolshelf/server/internal'
 import type { AccessWatch } from './access.ts'
 import { type Guard, refusal } from './guard.ts'
-import { tooManyMessageValues } from './message-values.ts'
+import type { ProtectedResource } from './pages.ts'
 import { type HttpPages, METRICS_PATH } from './pages.ts'
-import type { ProtectedResource } from './protected-resource.ts'
 import type { NoSession, Session, SessionClient, Sessions } from './sessions.ts'
 import type { Stateless } from './stateless.ts'
 import type { Traffic } from './traffic.ts'
@@ -235,4 +232,33 @@ function whenOver(response: Response, over: () => void, signal?: AbortSignal): R
     },
   })
   return new Response(body, { status: response.status, headers: response.headers })
+}
+
+/** Values of one request body; an argument of a tool call counts as one. */
+const MAX_VALUES = 10_000
+
+/** Returns the reason to refuse messages that have too many values; undefined if they have not. */
+function tooManyMessageValues(messages: readonly unknown[]): string | undefined {
+  if (!hasMoreValues(messages.map(withCountedArguments), MAX_VALUES)) return undefined
+  return `the body has more than ${MAX_VALUES} values, each argument of a tool call counted as one; send fewer`
+}
+
+function withCountedArguments(message: unknown): unknown {
+  const { params, ...rest } = fieldsOf(message)
+  if (rest.method !== 'tools/call') return message
+  const { arguments: given, ...others } = fieldsOf(params)
+  return [rest, others, Object.keys(fieldsOf(given))]
+}
+
+function hasMoreValues(root: unknown, max: number): boolean {
+  const open: unknown[] = [root]
+  let count = 0
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null) continue
+    const inside: unknown[] = Array.isArray(value) ? value : Object.values(value)
+    count += inside.length
+    if (count > max) return true
+    for (const one of inside) open.push(one)
+  }
+  return false
 }

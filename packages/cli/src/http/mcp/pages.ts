@@ -1,6 +1,7 @@
 // Serves health, readiness and metrics of the MCP gateway over HTTP.
 import type { McpMetrics } from '@toolshelf/mcp/internal/gateway'
 import type { ProcessMetrics, Readiness } from '@toolshelf/server/internal'
+import type { TokenAccess } from '@toolshelf/server/internal/oauth'
 
 export const METRICS_PATH = '/metrics'
 
@@ -45,3 +46,5 @@ export function createHttpPages(options: HttpPagesOptions) {
     metrics: metricsPage,
   }
 }
+
+export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>

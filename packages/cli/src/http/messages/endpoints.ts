@@ -23,8 +23,7 @@ import {
   type UpstreamCall,
   withoutSearchBetas,
 } from '@toolshelf/messages/internal'
-import { type EventStream, openEventStream } from './event-stream.ts'
-import type { MayForward } from './forward-rules.ts'
+import type { MayForward } from './forwarder.ts'
 import { callFor, createForwarder, type Forwarder, forward } from './forwarder.ts'
 import { type AuthenticatedClient, type RequestGuard, refuseUser } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
@@ -32,7 +31,7 @@ import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { MessagesMetrics } from './metrics.ts'
 import type { ServerPages } from './pages.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
-import { sendAnswer, sendMessage } from './respond.ts'
+import { type EventStream, openEventStream, sendAnswer, sendMessage } from './respond.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
 
 type EndpointOptions = {

@@ -1,5 +1,6 @@
 // Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
 // Implements wire 38.
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
@@ -18,6 +19,7 @@ import {
   type StreamEvent,
   UpstreamError,
 } from '@toolshelf/messages/internal'
+import { waitForDrain } from '@toolshelf/server/internal'
 import type { RequestContext } from './request-context.ts'
 
 export function sendAnswer(
@@ -146,3 +148,59 @@ const STATUS: ReadonlyMap<unknown, number> = new Map([
 function statusOf(event: StreamEvent): number {
   return STATUS.get(fieldsOf(event.error).type) ?? 502
 }
+
+type EventStreamOptions = {
+  /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
+  readonly headWaitMs: number
+  /** Milliseconds without an event before a ping is sent. */
+  readonly silenceMs: number
+  /** Headers to use when they are sent early. */
+  readonly headers: () => Headers
+  readonly writer: ReplyWriter
+}
+
+export type EventStream = ReturnType<typeof openEventStream>
+
+export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions) {
+  const { headWaitMs, silenceMs, writer } = options
+  let headers = options.headers
+  let isSilent = false
+  const begin = () => {
+    if (!outgoing.headersSent) outgoing.writeHead(200, { ...headers(), ...STREAM })
+  }
+  const ping = () => {
+    if (outgoing.destroyed || outgoing.writableEnded || outgoing.writableNeedDrain) return
+    begin()
+    outgoing.write(writer.ping)
+  }
+  const waiting = setTimeout(ping, headWaitMs)
+  const pinger = setInterval(() => {
+    if (isSilent) ping()
+    isSilent = true
+  }, silenceMs)
+  const close = () => {
+    clearTimeout(waiting)
+    clearInterval(pinger)
+  }
+  return {
+    /** Stops the pings and leaves the response open. */
+    close,
+    /** Writes the whole reply; `headers` apply unless they were already sent. `onError` gets an error among the events. */
+    async send(events: AsyncIterable<StreamEvent>, given: Headers, onError: (event: StreamEvent) => void) {
+      headers = () => given
+      for await (const event of events) {
+        clearTimeout(waiting)
+        begin()
+        isSilent = false
+        if (event.type === 'error') onError(event)
+        const text = wellFormedJson(writer.add(event))
+        if (text !== '' && !outgoing.write(text)) await waitForDrain(outgoing)
+        if (outgoing.destroyed) return
+      }
+      begin()
+      outgoing.end()
+    },
+  }
+}
+
+const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }

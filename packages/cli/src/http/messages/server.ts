@@ -22,7 +22,7 @@ import {
   watchProcess,
 } from '@toolshelf/server/internal'
 import { createEndpoints } from './endpoints.ts'
-import { createForwardRules } from './forward-rules.ts'
+import { createForwardRules } from './forwarder.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMessagesMetrics, type MessagesMetrics } from './metrics.ts'
