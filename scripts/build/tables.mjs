@@ -33,8 +33,8 @@ export const ${name} = async () => {
   if (getBuiltinModule && !globalThis.Deno) {
     try {
       const here = import.meta.url
-      const file = getBuiltinModule('fs').readFileSync(new URL('${name}.text.js', here))
-      if (file.length === ${size}) return unpack(file.subarray(${START.length}), ${length})
+      const file = await getBuiltinModule('fs').promises.readFile(new URL('${name}.text.js', here))
+      if (file.length === ${size}) return await unpack(file.subarray(${START.length}), ${length})
     } catch {}
   }
   const { text } = await import('./${name}.text.js')
@@ -70,10 +70,12 @@ function asText(bytes) {
 
 /** The second half of each module. */
 const unpack = `
-async function unpack(characters, length) {
-  const packed = new Uint8Array(length)
-  let [from, to, bits, count] = [0, 0, 0, 0]
-  while (to < length) {
+// Other work may run after a few milliseconds.
+const pause = () => new Promise((resolve) => (globalThis.setImmediate ?? queueMicrotask)(resolve))
+function read(characters, packed, state) {
+  const end = Math.min(packed.length, state.to + 300_000)
+  let { from, to, bits, count } = state
+  while (to < end) {
     const first = characters[from++]
     if (first < 128) {
       bits = (bits << 7) | first
@@ -85,11 +87,20 @@ async function unpack(characters, length) {
       bits = (((bits << 7) | UNSAFE[place]) << size) | (more & ((1 << size) - 1))
       count += 7 + size
     }
-    while (count >= 8 && to < length) packed[to++] = bits >> (count -= 8)
+    while (count >= 8 && to < end) packed[to++] = bits >> (count -= 8)
   }
+  Object.assign(state, { from, to, bits, count })
+}
+async function unpack(characters, length) {
+  const packed = new Uint8Array(length)
+  const state = { from: 0, to: 0, bits: 0, count: 0 }
+  for (read(characters, packed, state); state.to < length; read(characters, packed, state)) await pause()
   // Several times as fast, where it is there.
   const zlib = globalThis.process?.getBuiltinModule?.('zlib')
-  if (zlib?.inflateRawSync) return zlib.inflateRawSync(packed)
+  if (zlib?.inflateRaw)
+    return new Promise((resolve, reject) =>
+      zlib.inflateRaw(packed, { chunkSize: 1 << 20 }, (error, bytes) => (error ? reject(error) : resolve(bytes))),
+    )
   const { readable, writable } = new DecompressionStream('deflate-raw')
   const writer = writable.getWriter()
   const written = writer.write(packed).then(() => writer.close())
