@@ -22,7 +22,7 @@ import {
   type TurnRole,
   unexpectedTag,
 } from '@toolshelf/core/internal'
-import { CUSTOM_FIELDS } from './tools.ts'
+import { CUSTOM_FIELDS, checkName } from './tools.ts'
 import { checkExtra, firstRefusal, NO_OBJECT, type Refusal, type Turn } from './turns.ts'
 
 export function checkMessages(messages: unknown): Refusal | undefined {
@@ -97,10 +97,8 @@ function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {
   const shape = checkShape(block, at.place)
   if (shape || !isFields(block)) return shape
   const type = String(block.type)
-  const owner = OWNERS.get(type)
-  if (owner !== undefined && owner !== at.role) {
-    return `${at.path}: \`${type}\` blocks can only be in \`${owner}\` messages`
-  }
+  const [owner = at.role] = OWNERS.find(([, ...types]) => types.includes(type)) ?? []
+  if (owner !== at.role) return `${at.path}: \`${type}\` blocks can only be in \`${owner}\` messages`
   if (isReference(block) || (at.role === 'system' && !SYSTEM_TYPES.has(type))) {
     return unexpectedTag(at.place, type)
   }
@@ -125,16 +123,12 @@ function checkText(block: Fields, place: string, list: 'messages' | 'system'): R
   return `${list}: text content blocks must contain non-whitespace text`
 }
 
-const OWNERS: ReadonlyMap<string, TurnRole> = new Map([
-  ['tool_use', 'assistant'],
-  ['server_tool_use', 'assistant'],
-  ['tool_search_tool_result', 'assistant'],
-  ['thinking', 'assistant'],
-  ['redacted_thinking', 'assistant'],
-  ['tool_result', 'user'],
-  ['tool_addition', 'system'],
-  ['tool_removal', 'system'],
-])
+/** The only role that may have blocks of these types. */
+const OWNERS: readonly (readonly [TurnRole, ...(readonly string[])])[] = [
+  ['assistant', 'tool_use', 'server_tool_use', 'tool_search_tool_result', 'thinking', 'redacted_thinking'],
+  ['user', 'tool_result'],
+  ['system', 'tool_addition', 'tool_removal'],
+]
 
 const SYSTEM_TYPES = new Set(['text', 'tool_addition', 'tool_removal'])
 
@@ -153,12 +147,10 @@ const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['tool_removal', [...COMMON_FIELDS, 'tool']],
 ])
 
-const ID_PATTERN = '^[a-zA-Z0-9_-]+$'
-const NAME = /^[a-zA-Z0-9_-]{1,128}$/
-
-/** Matches `ID_PATTERN` without a repetition, which overflows the stack on ids of millions of characters. */
-function isId(text: string): boolean {
-  return text !== '' && !/[^a-zA-Z0-9_-]/.test(text)
+/** Matches without a repetition, which overflows the stack on ids of millions of characters. */
+function checkId(id: unknown, place: string): Refusal | undefined {
+  if (typeof id === 'string' && id !== '' && !/[^a-zA-Z0-9_-]/.test(id)) return undefined
+  return `${place}: String should match pattern '^[a-zA-Z0-9_-]+$'`
 }
 
 function checkShape(block: unknown, place: string): Refusal | undefined {
@@ -169,21 +161,14 @@ function checkShape(block: unknown, place: string): Refusal | undefined {
 }
 
 function checkUse(block: Fields, place: string): Refusal | undefined {
-  if (typeof block.id !== 'string' || !isId(block.id)) {
-    return `${place}.id: String should match pattern '${ID_PATTERN}'`
-  }
-  if (typeof block.name !== 'string' || !NAME.test(block.name)) {
-    return `${place}.name: String should match pattern '${NAME.source}'`
-  }
-  return isFields(block.input) ? undefined : `${place}.input: Input should be a valid dictionary`
+  const fault = checkId(block.id, `${place}.id`) ?? checkName(block.name, `${place}.name`)
+  return fault ?? (isFields(block.input) ? undefined : `${place}.input: Input should be a valid dictionary`)
 }
 
 function checkResult(block: Fields, place: string): Refusal | undefined {
-  const { tool_use_id: id, content } = block
-  if (typeof id !== 'string' || !isId(id)) {
-    return `${place}.tool_use_id: String should match pattern '${ID_PATTERN}'`
-  }
-  if (content === undefined || typeof content === 'string') return undefined
+  const { content } = block
+  const fault = checkId(block.tool_use_id, `${place}.tool_use_id`)
+  if (fault || content === undefined || typeof content === 'string') return fault
   if (!Array.isArray(content)) return `${place}.content: Input should be a valid list`
   const inner = firstRefusal(content.entries(), ([index, item]) =>
     checkInner(item, `${place}.content.${index}`),

@@ -88,16 +88,14 @@ function checkForm(placed: Placed): Refusal | undefined {
 
 /** Checks that with `enabled` thinking, everything since the last user text starts with a thinking block. */
 function checkNewestReply(turns: readonly Turn[]): Refusal | undefined {
-  const spoke = turns.findLastIndex((turn) => turn.role === 'user' && !turn.blocks.some(isResult))
+  const asks = ({ role, blocks }: Turn) =>
+    role === 'user' && blocks.every(({ block }) => block.type !== 'tool_result')
+  const spoke = turns.findLastIndex(asks)
   const [first] = turns.slice(spoke + 1).find(({ role }) => role === 'assistant')?.blocks ?? []
   if (!first || isThought(first)) return undefined
   const found = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(first.block.type)}\`.`
   const rule = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block'
   return `${pathOf(first)}.type: ${found} ${rule} (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
-}
-
-function isResult({ block }: Placed): boolean {
-  return block.type === 'tool_result'
 }
 
 function isThought({ block }: Placed): boolean {

@@ -47,7 +47,6 @@ function checkToolEntry(tool: unknown, path: string): Refusal | undefined {
 }
 
 const MAX_DEFERRED = 10_000
-const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const SEARCH_TYPE = /^(tool_search_tool_(?:regex|bm25))(?:_20251119)?$/
 /** Fields that a custom tool may have. */
 export const CUSTOM_FIELDS: ReadonlySet<string> = new Set([
@@ -59,15 +58,20 @@ function checkCustom(tool: Fields, place: string): Refusal | undefined {
   const extra = checkExtra(tool, (field) => CUSTOM_FIELDS.has(field), place)
   if (extra) return extra
   if (tool.name === undefined) return `${place}.name: Field required`
-  if (typeof tool.name !== 'string' || !NAME.test(tool.name)) {
-    return `${place}.name: String should match pattern '${NAME.source}'`
-  }
+  const fault = checkName(tool.name, `${place}.name`)
+  if (fault) return fault
   const schema = tool.input_schema
   if (schema === undefined) return `${place}.input_schema: Field required`
   if (!isFields(schema)) return `${place}.input_schema: Input should be a valid dictionary`
   if (schema.type === undefined) return `${place}.input_schema.type: Field required`
   if (schema.type !== 'object') return `${place}.input_schema.type: Input should be 'object'`
   return undefined
+}
+
+/** Checks the name of a tool, in a definition or a call. */
+export function checkName(name: unknown, place: string): Refusal | undefined {
+  if (typeof name === 'string' && /^[a-zA-Z0-9_-]{1,128}$/.test(name)) return undefined
+  return `${place}: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
 }
 
 function checkSearchTool(tool: Fields, place: string): Refusal | undefined {

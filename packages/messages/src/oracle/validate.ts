@@ -19,7 +19,6 @@ import {
   type ApiError,
   checkPairing,
   checkSystemTurns,
-  firstRefusal,
   INLINE_TOOLS,
   NO_OBJECT,
   type Refusal,
@@ -90,8 +89,7 @@ function checkDetails(
   { betas = [], isComplete = false }: ValidateOptions,
 ): Refusal | undefined {
   return (
-    // A host could still add the parameters that are missing.
-    (isComplete ? (checkModel(request) ?? checkLength(request) ?? checkSampling(request)) : undefined) ??
+    (isComplete ? checkWhole(request) : undefined) ??
     checkChoice(request, turns) ??
     checkEnd(request, turns) ??
     checkSchemas(request.tools, turns) ??
@@ -105,28 +103,20 @@ function checkDetails(
 /** SDK, `MessageCreateParams.messages`. */
 const MAX_MESSAGES = 100_000
 
-function checkModel({ model, messages }: Fields): Refusal | undefined {
+/** What a host could still add. SDK: `max_tokens` 0 fills the prompt cache. Documentation, "Create a Message": temperature, stops. */
+function checkWhole(request: Fields): Refusal | undefined {
+  const { model, messages, max_tokens: maxTokens, temperature = 0, stop_sequences: stops } = request
   if (model === undefined) return 'model: Field required'
   if (typeof model !== 'string' || model === '') return 'model: Input should be a valid string'
-  if (listOf(messages).length <= MAX_MESSAGES) return undefined
-  return `messages: List should have at most ${MAX_MESSAGES} items`
-}
-
-/** SDK, `MessageCreateParams.max_tokens`: 0 fills the prompt cache. */
-function checkLength({ max_tokens: maxTokens }: Fields): Refusal | undefined {
+  if (listOf(messages).length > MAX_MESSAGES)
+    return `messages: List should have at most ${MAX_MESSAGES} items`
   if (maxTokens === undefined) return 'max_tokens: Field required'
   if (!Number.isInteger(maxTokens)) return 'max_tokens: Input should be a valid integer'
-  return Number(maxTokens) >= 0 ? undefined : 'max_tokens: Input should be greater than or equal to 0'
-}
-
-/** Documentation, "Create a Message": temperature from 0 to 1; stop sequences hold more than white space. */
-function checkSampling({ temperature, stop_sequences: stops }: Fields): Refusal | undefined {
-  if (temperature !== undefined && !(Number(temperature) >= 0 && Number(temperature) <= 1)) {
-    return 'temperature: range: 0..1'
-  }
-  return firstRefusal(listOf(stops), (stop) =>
-    textOf(stop).trim() === '' ? 'stop_sequences: each stop sequence must contain non-whitespace' : undefined,
-  )
+  if (Number(maxTokens) < 0) return 'max_tokens: Input should be greater than or equal to 0'
+  if (!(Number(temperature) >= 0 && Number(temperature) <= 1)) return 'temperature: range: 0..1'
+  return listOf(stops).some((stop) => textOf(stop).trim() === '')
+    ? 'stop_sequences: each stop sequence must contain non-whitespace'
+    : undefined
 }
 
 /** SDK, `ToolChoice`. */
