@@ -204,7 +204,7 @@ export function isConnecting(servers: Servers): boolean {
 
 /** Returns whether a wire puts `defer_loading`, `tool_reference` or `tool_addition` into the request. */
 export function usesReferences(wire: WireName | undefined): boolean {
-  return wire !== undefined && wireTraits[wire].usesReferences
+  return wire !== undefined && wire !== 'append' && wire !== 'bridge'
 }
 
 /** Returns a key for a back-end and a model, to remember refusals. */
@@ -220,15 +220,15 @@ type Check = (context: Context, wire: WireName | undefined) => boolean
 
 const checks: readonly (readonly [DecisionReason, Check])[] = [
   ['model', ({ capability }, wire) => !usesReferences(wire) || capability.modelTakesReferences],
-  ['provider', (context, wire) => wire !== undefined && wireTraits[wire].isSpokenBy(context)],
-  ['rejected', (context, wire) => !usesReferences(wire) || !isRejected(context)],
+  ['provider', (context, wire) => wire !== undefined && speaks(context, wire)],
+  [
+    'rejected',
+    ({ rejected, settings, model }, wire) =>
+      !usesReferences(wire) || !rejected.has(backEndKey(settings.baseURL, model)),
+  ],
   ['no-search-tool', ({ settings }) => !settings.isHidden?.({ name: settings.searchTool })],
-  ['nothing-to-search', (context) => isSearchable(context)],
+  ['nothing-to-search', isSearchable],
 ]
-
-function isRejected({ rejected, settings, model }: Context): boolean {
-  return rejected.has(backEndKey(settings.baseURL, model))
-}
 
 /**
  * Returns whether there is anything to search. If nothing sent may change, a search tool that was sent stays anyway
@@ -260,27 +260,12 @@ async function passThreshold(
 /** The capabilities of a back-end, and the settings for it. */
 export type Speaker = { readonly capability: Capability; readonly settings: Settings }
 
-/** The properties of a wire. */
-type WireTraits = {
-  readonly usesReferences: boolean
-  readonly isSpokenBy: (speaker: Speaker) => boolean
-}
-
-const takesReferences = ({ capability }: Speaker) => capability.provider?.references === true
-
-/** The properties of each wire. */
-export const wireTraits: Record<WireName, WireTraits> = {
-  reference: { usesReferences: true, isSpokenBy: takesReferences },
-  addition: {
-    usesReferences: true,
-    isSpokenBy: (speaker) => takesReferences(speaker) && additionBeta(speaker) !== undefined,
-  },
-  hosted: {
-    usesReferences: true,
-    isSpokenBy: (speaker) => takesReferences(speaker) && offersHosted(speaker),
-  },
-  append: { usesReferences: false, isSpokenBy: () => true },
-  bridge: { usesReferences: false, isSpokenBy: () => true },
+/** Returns whether a back-end can use a wire. */
+function speaks(speaker: Speaker, wire: WireName): boolean {
+  if (!usesReferences(wire)) return true
+  if (speaker.capability.provider?.references !== true) return false
+  if (wire === 'addition') return additionBeta(speaker) !== undefined
+  return wire !== 'hosted' || offersHosted(speaker)
 }
 
 /** Returns the beta header that `tool_addition` needs; undefined if the back-end does not support it. */
