@@ -106,12 +106,13 @@ test('the core runs without Node, except for its doors that say so', () => {
 })
 
 test('no class of another package is compared: a user may have two copies of it, so errors carry a code', () => {
+  const named = /^import \{([^}]*)\} from '@toolshelf\/|\{([^{}]*)\} = (?:\(?await )?import\('@toolshelf\//gm
   const compared = [...code].flatMap(([path, text]) => {
-    const ours = [...text.matchAll(/^import \{([^}]*)\} from '@toolshelf\//gm)].flatMap(([, names = '']) =>
-      names.split(',').map((name) => name.trim()),
+    const theirs = [...text.matchAll(named)].flatMap(([, early = '', late = '']) =>
+      `${early},${late}`.split(',').map((name) => name.trim()),
     )
     return [...text.matchAll(/instanceof (\w+)/g)].flatMap(([test, name = '']) =>
-      ours.includes(name) ? `packages/${path}: ${test}` : [],
+      theirs.includes(name) ? `packages/${path}: ${test}` : [],
     )
   })
   expect(compared).toEqual([])
