@@ -4,7 +4,7 @@ export { errorAnswer, newRequestId, RefusedRequest, reasonIn, refuseForNow, refu
 export type { ReplyOptions } from './gateway.ts'
 export { apiFor } from './inbound/apis.ts'
 export { modelAnswer, modelsAnswer } from './inbound/models.ts'
-export { toOpenaiHeaders } from './inbound/openai-content.ts'
+export { toOpenaiHeaders } from './inbound/openai.ts'
 export { createItemMemory } from './inbound/stored-items.ts'
 export type { InboundApi, InboundRequest, ReplyWriter } from './inbound/types.ts'
 export { createListCache, type ListCache, type ListItem } from './json/lists.ts'

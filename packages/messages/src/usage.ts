@@ -25,6 +25,18 @@ export function usageApart(input: unknown, cached: unknown, output: unknown): Fi
   }
 }
 
+/** Converts usage back: the counts of a reply, those of cached tokens as a part of the input. */
+export function usageTogether(usage: Fields) {
+  const read = countOf(usage.cache_read_input_tokens)
+  const written = countOf(usage.cache_creation_input_tokens)
+  return {
+    input: countOf(usage.input_tokens) + read + written,
+    read,
+    written,
+    output: countOf(usage.output_tokens),
+  }
+}
+
 function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0
 }

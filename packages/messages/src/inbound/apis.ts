@@ -1,5 +1,4 @@
 // Determines which API a client speaks.
-
 import type { IncomingHttpHeaders } from 'node:http'
 import { createCollector, fieldsOf, isFields, omitFields, parseJson } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
@@ -7,7 +6,7 @@ import { exactJson, stringifyExact } from '../json/exact.ts'
 import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
 import { serializeEvent } from '../upstream/sse.ts'
 import { readChatRequest } from './chat-request.ts'
-import { toOpenaiAnswer } from './openai-content.ts'
+import { areFields, toOpenaiAnswer } from './openai.ts'
 import { readResponsesRequest } from './responses-request.ts'
 import type { InboundApi, ReplyWriter } from './types.ts'
 
@@ -40,10 +39,6 @@ const messagesApi: InboundApi = {
 function isMessages(request: Fields): request is MessagesRequest {
   const { model, messages, tools } = request
   return typeof model === 'string' && areFields(messages) && (tools === undefined || areFields(tools))
-}
-
-function areFields(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isFields)
 }
 
 function createMessagesWriter(isStream: boolean): ReplyWriter {

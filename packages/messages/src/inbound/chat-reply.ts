@@ -2,10 +2,10 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@toolshelf/core/internal'
 import { stringifyExact } from '../json/exact.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
+import { laterUsage, usageTogether } from '../usage.ts'
 import { createFreeformReader, type FreeformReader } from './freeform.ts'
-import { refusalIn, toOpenaiError } from './openai-content.ts'
+import { refusalIn, toOpenaiError, urlCitationsOf } from './openai.ts'
 import type { ReplyWriter } from './types.ts'
-import { urlCitationsOf } from './url-citations.ts'
 
 type ChatReplyOptions = {
   readonly model: string
@@ -103,7 +103,7 @@ class ChatWriter implements ReplyWriter {
         return this.#endBlock(event)
       case 'message_delta':
         completion.stopReason = textOf(fieldsOf(event.delta).stop_reason)
-        completion.usage = { ...completion.usage, ...known(fieldsOf(event.usage)) }
+        completion.usage = laterUsage(completion.usage, fieldsOf(event.usage))
         return completion.refusal === '' ? this.#say('refusal', refusalIn(fieldsOf(event.delta))) : ''
       case 'message_stop':
         return this.#end()
@@ -254,27 +254,14 @@ function finishReason({ stopReason, refusal }: Completion): string {
   return refusal === '' ? (FINISH_REASONS.get(stopReason) ?? 'stop') : 'stop'
 }
 
-/** OpenAI counts cached tokens as part of the prompt. */
 function toChatUsage(usage: Fields): Fields {
-  const cached = countOf(usage.cache_read_input_tokens)
-  const prompt = countOf(usage.input_tokens) + countOf(usage.cache_creation_input_tokens) + cached
-  const output = countOf(usage.output_tokens)
+  const { input, read, output } = usageTogether(usage)
   return {
-    prompt_tokens: prompt,
+    prompt_tokens: input,
     completion_tokens: output,
-    total_tokens: prompt + output,
-    prompt_tokens_details: { cached_tokens: cached },
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: read },
   }
-}
-
-function countOf(value: unknown): number {
-  return typeof value === 'number' && value > 0 ? value : 0
-}
-
-function known(usage: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(usage).filter(([, value]) => value !== null && value !== undefined),
-  )
 }
 
 function toCompletionId(id: string): string {

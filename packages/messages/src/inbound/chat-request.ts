@@ -10,22 +10,30 @@ import {
 } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
-import { systemReminder } from '../wire/lower.ts'
 import { createChatWriter } from './chat-reply.ts'
 import { FREEFORM_FIELD, fromFreeform } from './freeform.ts'
 import {
-  barredBy,
+  areFields,
   callInput,
+  fileSource,
+  fromFunction,
+  fromToolChoice,
   insideName,
+  isGiven,
+  JSON_ONLY,
   mediaSource,
-  numberIn,
+  messageOf,
   oncePerRun,
   refuseTooMany,
+  reminderOf,
+  samplingOf,
   startedByUser,
   type ToolChoice,
+  textBlocks,
   toThinking,
+  withFormat,
   wrongChoice,
-} from './openai-content.ts'
+} from './openai.ts'
 import type { InboundRequest } from './types.ts'
 
 /** Converts a request; throws a refusal if it is malformed. */
@@ -37,7 +45,7 @@ export function readChatRequest(body: Fields): InboundRequest {
     throw invalidRequest('tools: send a list of objects')
   refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
   const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
-  const choice = fromToolChoice(body, tools)
+  const choice = toolChoiceIn(body, tools)
   const request = toMessagesRequest(body, tools, choice)
   const options = {
     model,
@@ -59,34 +67,14 @@ function toMessagesRequest(body: Fields, { list }: ChatTools, { field }: ToolCho
   const { system, messages } = fromChatMessages(listOf(body.messages) as readonly Fields[])
   const format = fieldsOf(body.response_format)
   const instructions = [system, format.type === 'json_object' ? JSON_ONLY : ''].filter(Boolean).join('\n\n')
-  const thinking = toThinking(effortOf(body))
-  const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
   return {
     model: textOf(body.model),
-    ...settingsOf(body),
-    ...omitFields(thinking, 'output_config'),
-    ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
+    ...samplingOf(body, body.max_completion_tokens ?? body.max_tokens, stopsIn(body)),
+    ...(body.stream === true ? { stream: true } : {}),
+    ...withFormat(toThinking(effortOf(body)), format.type, fieldsOf(format.json_schema).schema),
     ...(instructions === '' ? {} : { system: instructions }),
     ...(list.length > 0 ? { tools: list, ...field } : {}),
     messages,
-  }
-}
-
-const JSON_ONLY = 'Reply with one JSON object and nothing else.'
-
-function settingsOf(body: Fields): Fields {
-  const { user, safety_identifier: safety } = body
-  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens
-  const stops = stopsIn(body)
-  const userId = textOf(safety) || textOf(user)
-  return {
-    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(top_p === undefined ? {} : { top_p }),
-    ...(stops.length > 0 ? { stop_sequences: stops } : {}),
-    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
-    ...(body.stream === true ? { stream: true } : {}),
   }
 }
 
@@ -94,10 +82,6 @@ function stopsIn({ stop }: Fields): readonly unknown[] {
   const stops = isGiven(stop) ? [stop].flat() : []
   if (stops.every((one) => typeof one === 'string')) return stops
   throw invalidRequest('stop: send a text or a list of texts')
-}
-
-function formatOf({ type, json_schema: given }: Fields): Fields {
-  return type === 'json_schema' ? { format: { type, schema: fieldsOf(given).schema } } : {}
 }
 
 /** The effort, as OpenAI, OpenRouter, or servers with a `thinking` switch spell it. */
@@ -152,52 +136,27 @@ function definitionIn(tool: Fields): Fields {
 
 const fromChatTool = oncePerFrozen((tool: Fields): Fields => {
   const definition = definitionIn(tool)
-  const { name, description, parameters, strict } = definition
+  const { name } = definition
   if (textOf(name) === '') throw invalidRequest('tools: a function has no name')
   const isDeferred = tool.defer_loading === true || definition.defer_loading === true
   return Object.freeze({
     name: insideName(textOf(name)),
-    ...(tool.type === 'custom'
-      ? fromFreeform(definition)
-      : {
-          ...(textOf(description) === '' ? {} : { description }),
-          input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
-          ...(strict === true ? { strict } : {}),
-        }),
+    ...(tool.type === 'custom' ? fromFreeform(definition) : fromFunction(definition)),
     ...(isDeferred ? { defer_loading: true } : {}),
     ...(isFields(tool.cache_control) ? { cache_control: tool.cache_control } : {}),
   })
 })
 
-const EMPTY_SCHEMA = { type: 'object', properties: {} }
-
 /** Converts `tool_choice`. Mistral's name for `required` is `any`. */
-function fromToolChoice(
-  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
-  { list }: ChatTools,
-): ToolChoice {
-  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
-  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
-  const required = { tool_choice: { type: 'any', ...single } }
-  if (!isGiven(choice) || choice === 'auto') return { field: auto }
-  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
-  if (list.length === 0) throw wrongChoice('there are no tools')
-  if (choice === 'required' || choice === 'any') return { field: required }
-  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
-  const { type, allowed_tools: given } = choice
-  if (type === 'allowed_tools') {
-    const allowed = fieldsOf(given)
-    const barred = barredBy(
-      listOf(allowed.tools).map((tool) => nameIn(fieldsOf(tool))),
-      list,
-    )
-    if (barred.size === list.length) throw wrongChoice('none of the allowed tools is in "tools"')
-    return { barred, field: allowed.mode === 'required' ? required : auto }
-  }
-  const name = nameIn(choice)
-  if (!list.some((tool) => tool.name === name))
-    throw wrongChoice(`there is no tool "${name.slice(0, 80)}" in "tools"`)
-  return { field: { tool_choice: { type: 'tool', name, ...single } } }
+function toolChoiceIn(body: Fields, { list }: ChatTools): ToolChoice {
+  const { tool_choice: given } = body
+  const { type, allowed_tools: allowed } = fieldsOf(given)
+  if (isGiven(given) && given !== 'auto' && given !== 'none' && list.length === 0)
+    throw wrongChoice('there are no tools')
+  const nested = type === 'allowed_tools' ? { ...fieldsOf(allowed), type } : given
+  const choice = nested === 'any' ? 'required' : nested
+  const has = (name: string) => list.some((tool) => tool.name === name)
+  return fromToolChoice({ ...body, tool_choice: choice }, { list, nameIn, has })
 }
 
 function nameIn(tool: Fields): string {
@@ -244,21 +203,13 @@ function countOf(messages: readonly Fields[]): number {
   return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
 }
 
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
-}
-
-function areFields(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isFields)
-}
-
 type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
 
 /**
  * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of
  * their turn, where the Messages API accepts them; in a turn without one they become a reminder in a user message.
  */
-function fromChatMessages(history: readonly Fields[]): ChatHistory {
+export function fromChatMessages(history: readonly Fields[]): ChatHistory {
   const start = history.findIndex((message) => !isSystem(message))
   const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
   const messages: Fields[] = []
@@ -302,32 +253,28 @@ function textsOf(messages: readonly Fields[]): string {
 /** The converter to which the remembered messages belong. */
 const CHAT = {}
 
-const resultMessage = oncePerRun((run) => withBlocks('user', run.map(fromResult)))
+const resultMessage = oncePerRun((run) => messageOf('user', run.map(fromResult)))
 
 const systemMessage = oncePerRun((run) =>
-  withBlocks(
+  messageOf(
     'system',
     run.flatMap(({ content }) => fromParts(content)),
   ),
 )
 
-const reminder = oncePerRun((run) => {
-  const text = textsOf(run)
-  return withBlocks('user', text === '' ? [] : [{ type: 'text', text: systemReminder(text) }])
-})
+const reminder = oncePerRun((run) => reminderOf(textsOf(run)))
 
 /** Converts a message; undefined if it says nothing, because no API accepts an empty one. */
 const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
   const { role, content } = message
   switch (role) {
     case 'user':
-      return withBlocks('user', spokenBy(message.name, fromParts(content)))
+      return messageOf('user', spokenBy(message.name, fromParts(content)))
     case 'assistant':
-      return withBlocks('assistant', [...fromParts(message.content ?? message.refusal), ...callsIn(message)])
+      return messageOf('assistant', [...fromParts(message.content ?? message.refusal), ...callsIn(message)])
     default:
-      throw wrongMessage(
-        `messages: a message has the role "${String(role).slice(0, 40)}"`,
-        'user, assistant, system, developer or tool',
+      throw invalidRequest(
+        `messages: a message has the role "${String(role).slice(0, 40)}"; send user, assistant, system, developer or tool`,
       )
   }
 })
@@ -339,15 +286,10 @@ function spokenBy(name: unknown, parts: Fields[]): Fields[] {
     : [{ type: 'text', text: `${textOf(name)}:` }, ...parts]
 }
 
-function withBlocks(role: string, content: readonly Fields[]): Fields | undefined {
-  return content.length === 0 ? undefined : Object.freeze({ role, content })
-}
-
 const fromResult = oncePerFrozen(({ tool_call_id: id, content }: Fields): Fields => {
   if (typeof id !== 'string')
-    throw wrongMessage(
-      'messages: a message of the role "tool" has no tool_call_id',
-      'the id of the call that it answers',
+    throw invalidRequest(
+      'messages: a message of the role "tool" has no tool_call_id; send the id of the call that it answers',
     )
   const blocks = fromParts(content)
   return Object.freeze({
@@ -369,14 +311,13 @@ function callsIn({ tool_calls: calls }: Fields): Fields[] {
 
 /** Converts content: a text, or a list of parts. */
 function fromParts(content: unknown): Fields[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
-  return listOf(content).map(fieldsOf).flatMap(fromPart)
+  return typeof content === 'string' ? textBlocks(content) : listOf(content).map(fieldsOf).flatMap(fromPart)
 }
 
 const PARTS: { readonly [type: string]: (part: Fields) => Fields[] } = {
   text: ({ text, cache_control: mark }) =>
     textOf(text) === '' ? [] : [{ type: 'text', text, ...(mark ? { cache_control: mark } : {}) }],
-  refusal: ({ refusal }) => (textOf(refusal) === '' ? [] : [{ type: 'text', text: refusal }]),
+  refusal: ({ refusal }) => textBlocks(refusal),
   image_url: ({ image_url: image }) => [
     { type: 'image', source: mediaSource(textOf(fieldsOf(image).url) || textOf(image)) },
   ],
@@ -390,22 +331,19 @@ function fromPart(part: Fields): Fields[] {
   const type = textOf(part.type)
   const convert = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined
   if (!convert)
-    throw wrongMessage(
-      `messages: a content part of type "${type.slice(0, 40)}" cannot be converted for this upstream`,
-      'text, image_url or file',
+    throw invalidRequest(
+      `messages: a content part of type "${type.slice(0, 40)}" cannot be converted for this upstream; send text, image_url or file`,
     )
   return convert(part)
 }
 
 function fromFile({ file_data: data, filename, file_id: id }: Fields): Fields {
   if (typeof data !== 'string')
-    throw wrongMessage(
-      `messages: a file is given by its id (${textOf(id).slice(0, 60)}), and this upstream has no files of yours`,
-      'file_data with the content',
+    throw invalidRequest(
+      `messages: a file is given by its id (${textOf(id).slice(0, 60)}), and this upstream has no files of yours; send file_data with the content`,
     )
   const title = textOf(filename) === '' ? {} : { title: filename }
-  const url = data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`
-  return { type: 'document', source: mediaSource(url), ...title }
+  return { type: 'document', source: fileSource(data), ...title }
 }
 
 function plainText(content: unknown): string {
@@ -414,8 +352,4 @@ function plainText(content: unknown): string {
     .map((part) => textOf(fieldsOf(part).text))
     .filter(Boolean)
     .join('\n\n')
-}
-
-function wrongMessage(what: string, expected: string) {
-  return invalidRequest(`${what}; send ${expected}`)
 }

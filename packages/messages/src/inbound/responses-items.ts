@@ -1,19 +1,21 @@
 // Converts the items of a Responses request to messages. Items of the model up to the next one of the client form one
 // assistant message; the outputs of its calls follow in one user message, as the Messages API wants them.
-import { type Fields, listOf, textOf } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, hash, listOf, textOf, toJson } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
-import { systemReminder } from '../wire/lower.ts'
-import { oncePerRun, startedByUser } from './openai-content.ts'
+import { callItemsIn, toolTypeOf } from '../upstream/call-items.ts'
+import { itemIn, keepItem } from '../upstream/thoughts.ts'
 import {
-  assistantBlocks,
-  fromParts,
-  isClientCall,
-  isModelItem,
-  isServerSearch,
-  resultBlock,
-  searchIdOf,
-} from './responses-blocks.ts'
-import { namesIn, type ToolTable } from './responses-tools.ts'
+  callInput,
+  fileSource,
+  mediaSource,
+  messageOf,
+  oncePerRun,
+  reminderOf,
+  startedByUser,
+  textBlocks,
+} from './openai.ts'
+import { fromReasoning } from './responses-reasoning.ts'
+import { HOSTED_SEARCH, namesIn, type ToolTable } from './responses-tools.ts'
 
 type ItemHistory = {
   /** The texts of system and developer messages at the start. */
@@ -51,7 +53,7 @@ export function fromItems(items: readonly Fields[], table: ToolTable): ItemHisto
 }
 
 function plainText({ content }: Fields): string {
-  return fromParts(content, 'input')
+  return fromParts(content)
     .map(({ text }) => textOf(text))
     .filter((text) => text !== '')
     .join('\n\n')
@@ -167,34 +169,34 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
 }
 
 const assistantMessage = oncePerRun((run, table: ToolTable) =>
-  message('assistant', assistantBlocks(run, table)),
+  messageOf('assistant', assistantBlocks(run, table)),
 )
 
 const resultMessage = oncePerRun((outputs, table: ToolTable) =>
-  message(
+  messageOf(
     'user',
     outputs.map((item) => resultBlock(item, callIdOf(item), table)),
   ),
 )
 
-const userMessage = oncePerRun((run, _: ToolTable) => message('user', run.flatMap(userBlocks)))
+const userMessage = oncePerRun((run, _: ToolTable) => messageOf('user', run.flatMap(userBlocks)))
 
 const systemMessage = oncePerRun((run, _: ToolTable) =>
-  message(
+  messageOf(
     'system',
-    run.flatMap(({ content }) => fromParts(content, 'input')),
+    run.flatMap(({ content }) => fromParts(content)),
   ),
 )
 
 const reminder = oncePerRun((run, _: ToolTable) => {
   const text = run.map(plainText).filter(Boolean).join('\n\n')
-  return message('user', text === '' ? [] : [{ type: 'text', text: systemReminder(text) }])
+  return reminderOf(text)
 })
 
 function userBlocks(item: Fields): Fields[] {
   const type = typeOf(item)
-  if (type === 'message' && item.role === 'user') return fromParts(item.content, 'input')
-  if (type === 'agent_message') return fromParts(item.content, 'input')
+  if (type === 'message' && item.role === 'user') return fromParts(item.content)
+  if (type === 'agent_message') return fromParts(item.content)
   throw invalidRequest(
     type === 'message'
       ? `input: a message has the role "${String(item.role).slice(0, 40)}"; send user, assistant, system or developer`
@@ -202,7 +204,218 @@ function userBlocks(item: Fields): Fields[] {
   )
 }
 
-/** No API accepts an empty message. */
-function message(role: string, content: readonly Fields[]): Fields | undefined {
-  return content.length === 0 ? undefined : Object.freeze({ role, content })
+/** Items of tools that OpenAI runs itself. */
+const HOSTED_ITEM =
+  /^(?:(?:web_search|file_search|code_interpreter|image_generation|computer)_call(?:_output)?|mcp_\w+|program(?:_output)?)$/
+
+/** Returns whether an item has results of a tool that OpenAI ran; those of a web search are in the words after it. */
+export function holdsResult({ type }: Fields): boolean {
+  return (
+    HOSTED_ITEM.test(textOf(type)) &&
+    !/^(?:web_search_call|mcp_list_tools|mcp_approval_\w+)$/.test(textOf(type))
+  )
+}
+
+/** Returns whether an item is a search that ran on the server, or what one found. */
+export function isServerSearch({ type, execution }: Fields): boolean {
+  return (type === 'tool_search_call' || type === 'tool_search_output') && execution !== 'client'
+}
+
+/** Returns whether an item is one of the model's, rather than the client's. */
+export function isModelItem(item: Fields): boolean {
+  const type = textOf(item.type)
+  if (type === 'message' || type === '') return item.role === 'assistant'
+  return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
+}
+
+export function isClientCall(item: Fields): boolean {
+  const type = textOf(item.type)
+  if (type === 'tool_search_call') return !isServerSearch(item)
+  return type === 'function_call' || (type.endsWith('_call') && callItemsIn(type) !== undefined)
+}
+
+/** Returns the blocks of one turn of the model. */
+export function assistantBlocks(run: readonly Fields[], table: ToolTable): Fields[] {
+  const searches: OpenSearches = new Map()
+  const blocks = run.flatMap((item): Fields[] => {
+    switch (item.type) {
+      case 'message':
+      case undefined:
+        return fromParts(item.content)
+      case 'reasoning':
+        return listed(fromReasoning(item))
+      case 'function_call':
+        return [functionBlock(item, table)]
+      case 'tool_search_call':
+        return [
+          isClientCall(item)
+            ? callBlock(item, table.searchName ?? 'tool_search', callInput(item.arguments))
+            : searchBlock(item, searches),
+        ]
+      case 'tool_search_output':
+        return foundBlocks(item, searches, table)
+      default:
+        return [otherBlock(item, table)]
+    }
+  })
+  // APIs refuse a reply that ends with thinking.
+  const end = blocks.findLastIndex((block) => !isThought(block))
+  return blocks.slice(0, end + 1)
+}
+
+/** An item of a hosted tool is kept as a block of thinking, but is none. */
+function isThought(block: Fields): boolean {
+  const { type } = itemIn(block) ?? block
+  return type === 'thinking' || type === 'redacted_thinking' || type === 'reasoning'
+}
+
+function listed(block: Fields | undefined): Fields[] {
+  return block ? [block] : []
+}
+
+function functionBlock(item: Fields, table: ToolTable): Fields {
+  return callBlock(
+    item,
+    table.insideName(textOf(item.namespace), textOf(item.name)),
+    callInput(item.arguments),
+  )
+}
+
+function callBlock({ call_id: callId, id }: Fields, name: string, input: Fields): Fields {
+  return { type: 'tool_use', id: textOf(callId) || textOf(id), name, input }
+}
+
+/** A call of a freeform or shell tool. Items of hosted tools are kept for an upstream of OpenAI's. */
+function otherBlock(item: Fields, table: ToolTable): Fields {
+  const items = callItemsIn(textOf(item.type))
+  if (!items) return keepItem(item)
+  const name = textOf(item.name) || toolTypeOf(items)
+  return callBlock(item, table.insideName(textOf(item.namespace), name), items.toInput(item))
+}
+
+/** How many searches of a turn await their output, by the id of their block; the earliest first. */
+type OpenSearches = Map<string, number>
+
+/** The search that an output answers: its own, or the earliest, because some clients drop the ids. */
+function answeredBy(own: string, searches: OpenSearches): string {
+  const id = searches.has(own) ? own : (searches.keys().next().value ?? own)
+  const left = (searches.get(id) ?? 0) - 1
+  if (left > 0) searches.set(id, left)
+  else searches.delete(id)
+  return id
+}
+
+/** A search that ran on the server. */
+function searchBlock(item: Fields, searches: OpenSearches): Fields {
+  const id = searchIdOf(item)
+  searches.set(id, (searches.get(id) ?? 0) + 1)
+  const input = callInput(item.arguments)
+  // OpenAI's searches list paths of tools, ours have a query.
+  const query = textOf(input.query) || listOf(input.paths).filter(Boolean).join(' ')
+  return { type: 'server_tool_use', id, name: HOSTED_SEARCH.name, input: { ...input, query } }
+}
+
+/** The id of a search's block. Both of its items end in the same characters; some clients drop the ids. */
+export function searchIdOf(item: Fields): string {
+  const id = (textOf(item.call_id) || textOf(item.id)).replace(/^(?:ts[co]|srvtoolu)_/, '')
+  return `srvtoolu_${(id === '' ? hash(toJson(item.arguments ?? item.tools)) : id).replace(/\W/g, '_')}`
+}
+
+function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fields[] {
+  const id = answeredBy(searchIdOf(item), searches)
+  const references = namesIn(listOf(item.tools), table).map((name) => ({
+    type: 'tool_reference',
+    tool_name: name,
+  }))
+  const content =
+    item.status === 'incomplete' && references.length === 0
+      ? { type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: null }
+      : { type: 'tool_search_tool_search_result', tool_references: references }
+  return [{ type: 'tool_search_tool_result', tool_use_id: id, content }]
+}
+
+export function resultBlock(item: Fields, id: string, table: ToolTable): Fields {
+  const { content, isError = false } = resultOf(item, table)
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(content.length === 0 ? {} : { content }),
+    ...(isError ? { is_error: true } : {}),
+  }
+}
+
+type Result = { readonly content: string | readonly Fields[]; readonly isError?: boolean }
+
+function resultOf(item: Fields, table: ToolTable): Result {
+  if (item.type === 'tool_search_output') {
+    const names = namesIn(listOf(item.tools), table)
+    if (names.length === 0) return { content: 'No tools were found.' }
+    return { content: names.map((name) => ({ type: 'tool_reference', tool_name: name })) }
+  }
+  const { content, isError } = callItemsIn(textOf(item.type))?.toResult(item) ?? { content: item.output }
+  const { content: inner, success } = fieldsOf(content)
+  const given = inner ?? content
+  return {
+    content: typeof given === 'string' ? given : fromParts(given),
+    isError: isError === true || success === false,
+  }
+}
+
+/** Converts a text or a list of parts; `place` names it in errors. */
+export function fromParts(content: unknown): Fields[] {
+  if (typeof content === 'string') return textBlocks(content)
+  return listOf(content)
+    .map(fieldsOf)
+    .flatMap((part) => fromPart(part))
+}
+
+function fromPart(part: Fields): Fields[] {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+    case 'summary_text':
+    case 'reasoning_text':
+      return textBlocks(part.text)
+    case 'refusal':
+      return textBlocks(part.refusal)
+    case 'input_image':
+    case 'computer_screenshot':
+      return [{ type: 'image', source: imageSource(part) }]
+    case 'input_file':
+      return [fromFile(part)]
+    case 'encrypted_content':
+      // Only OpenAI can read it.
+      return []
+    default:
+      throw invalidRequest(
+        `input: a content part of type "${textOf(part.type).slice(0, 40)}" cannot be converted for this upstream; send input_text, input_image or input_file`,
+      )
+  }
+}
+
+function imageSource({ image_url: given, file_id: id }: Fields): Fields {
+  const url = textOf(given) || textOf(fieldsOf(given).url)
+  if (url === '') throw byId('image', id, 'image_url with a URL or a data URL')
+  return mediaSource(url)
+}
+
+function fromFile({ file_data: data, file_url: url, file_id: id, filename }: Fields): Fields {
+  const title = textOf(filename) === '' ? {} : { title: filename }
+  if (textOf(url) !== '') return { type: 'document', source: { type: 'url', url }, ...title }
+  const text = textOf(data)
+  if (text === '') throw byId('file', id, 'file_data with the content')
+  const source = fileSource(text)
+  return { type: 'document', source: textSource(source) ?? source, ...title }
+}
+
+/** The Messages API takes text as text; only PDF files are sent as base64. */
+function textSource({ media_type: type, data }: Fields): Fields | undefined {
+  if (!textOf(type).startsWith('text/')) return undefined
+  return { type: 'text', media_type: 'text/plain', data: Buffer.from(textOf(data), 'base64').toString() }
+}
+
+function byId(what: string, id: unknown, expected: string) {
+  const message = `input: the ${what} "${textOf(id).slice(0, 60)}" is given by its id, and the gateway has no files of yours; send ${expected}`
+  return invalidRequest(message)
 }

@@ -2,12 +2,19 @@
 import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
-import { numberIn, refuseTooMany, type ToolChoice, toThinking } from './openai-content.ts'
-import { holdsResult } from './responses-blocks.ts'
-import { fromItems, startOf, typeOf } from './responses-items.ts'
+import {
+  isGiven,
+  JSON_ONLY,
+  refuseTooMany,
+  samplingOf,
+  type ToolChoice,
+  toThinking,
+  withFormat,
+} from './openai.ts'
+import { fromItems, holdsResult, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
-import { fromToolChoice, type ToolTable, toolTable } from './responses-tools.ts'
+import { type ToolTable, toolChoiceIn, toolTable } from './responses-tools.ts'
 import type { StoredItems } from './stored-items.ts'
 import type { InboundRequest } from './types.ts'
 
@@ -24,7 +31,7 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
   refuseTooMany('input', items.length)
   const added = addedTools(items)
   const table = toolTable(added.leading.length > 0 ? [...given, ...added.leading] : given, added.later)
-  const choice = fromToolChoice(body, table)
+  const choice = toolChoiceIn(body, table)
   const { system, messages } = fromItems(items, table)
   if (messages.length === 0)
     throw invalidRequest('input: there is nothing to answer; send a message with text')
@@ -165,19 +172,14 @@ function settingsOf(body: Fields, instructions: string, table: ToolTable, choice
   const format = fieldsOf(fieldsOf(body.text).format)
   const jsonOnly = format.type === 'json_object' ? JSON_ONLY : ''
   const system = [instructions, jsonOnly, namespaceNote(table)].filter((text) => text !== '').join('\n\n')
-  const thinking = thinkingOf(body)
-  const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
   return {
-    ...samplingOf(body),
-    ...omitFields(thinking, 'output_config'),
-    ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
+    ...limitedSamplingOf(body),
+    ...withFormat(thinkingOf(body), format.type, format.schema),
     ...(system === '' ? {} : { system }),
     ...(table.list.length > 0 ? { tools: table.list, ...choice.field } : {}),
     ...(body.stream === true ? { stream: true } : {}),
   }
 }
-
-const JSON_ONLY = 'Reply with one JSON object and nothing else.'
 
 const MAX_NOTE_LENGTH = 2000
 
@@ -197,22 +199,12 @@ function thinkingOf({ reasoning }: Fields): Fields {
   return { ...fields, thinking: { type: 'adaptive', display: 'summarized' } }
 }
 
-function samplingOf(body: Fields): Fields {
-  const { max_output_tokens: maxTokens, user, safety_identifier: safety } = body
-  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
+function limitedSamplingOf(body: Fields): Fields {
+  const { max_output_tokens: maxTokens } = body
+  const sampling = samplingOf(body, maxTokens)
   if (isGiven(maxTokens) && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0))
     throw invalidRequest(`max_output_tokens: ${String(maxTokens)} is not a whole number above 0`)
-  const userId = textOf(safety) || textOf(user)
-  return {
-    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(top_p === undefined ? {} : { top_p }),
-    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
-  }
-}
-
-function formatOf({ type, schema }: Fields): Fields {
-  return type === 'json_schema' ? { format: { type, schema } } : {}
+  return sampling
 }
 
 /** Fields that are converted without loss or belong to the conversation; every other field is a setting of OpenAI's. */
@@ -224,8 +216,4 @@ const CONVERTED = [
 /** The instructions replace the system prompt, whose note on namespaces OpenAI's own definitions make superfluous. */
 function termsOf(body: Fields, { native }: ToolTable): ClientTerms {
   return { api: 'responses', settings: omitFields(body, ...CONVERTED), tools: native }
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
 }

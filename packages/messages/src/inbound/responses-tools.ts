@@ -1,19 +1,11 @@
 // Converts the tools of a Responses request to the Messages shape: functions, namespaces, freeform and shell tools. The
 // table also gives a tool's own name and namespace back for the reply.
-import {
-  type Fields,
-  fieldsOf,
-  hash,
-  isFields,
-  listOf,
-  oncePerFrozen,
-  textOf,
-} from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, hash, listOf, oncePerFrozen, textOf } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
 import { fromFreeform } from './freeform.ts'
-import { barredBy, insideName, type ToolChoice, wrongChoice } from './openai-content.ts'
+import { fromFunction, fromToolChoice, insideName, isSame, type ToolChoice } from './openai.ts'
 
-type ClientTool = {
+export type ClientTool = {
   /** `function`, `custom`, `local_shell`, `shell`, `apply_patch` or `tool_search`. */
   readonly type: string
   readonly name: string
@@ -73,10 +65,6 @@ type KnownTable = {
 
 /** The table of the last request whose tools began with this one. */
 const lastTable = oncePerFrozen((_: Fields): KnownTable => ({ clientTools: [], added: [], table: undefined }))
-
-function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index])
-}
 
 /** Returns the names inside the gateway of the tools that definitions define. */
 export function namesIn(definitions: readonly unknown[], table: ToolTable): string[] {
@@ -172,16 +160,6 @@ function entryOf(own: Fields, namespace: string, native: Fields): Entry[] {
   return [{ tool: { type, name, namespace }, definition, native }]
 }
 
-function fromFunction({ description, parameters, strict }: Fields): Fields {
-  return {
-    ...(textOf(description) === '' ? {} : { description }),
-    input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
-    ...(strict === true ? { strict } : {}),
-  }
-}
-
-const EMPTY_SCHEMA = { type: 'object', properties: {} }
-
 /** The client runs this search itself. `defer_loading: false` says from the first request on that the client defers. */
 function searchEntry(tool: Fields): Entry {
   const { description, input_schema } = fromFunction(tool)
@@ -209,7 +187,7 @@ function isHosted(tool: Fields): boolean {
 }
 
 /** Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI runs. */
-function clientToolDefinition(tool: Fields): Fields | undefined {
+export function clientToolDefinition(tool: Fields): Fields | undefined {
   switch (tool.type) {
     case 'custom':
       return fromFreeform(tool)
@@ -289,39 +267,14 @@ const APPLY_PATCH = {
   },
 }
 
-/** Converts the two fields. */
-export function fromToolChoice(
-  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
-  table: ToolTable,
-): ToolChoice {
-  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
-  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
-  const required = { tool_choice: { type: 'any', ...single } }
-  if (choice === undefined || choice === null || choice === 'auto') return { field: auto }
-  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
-  if (choice === 'required') return { field: required }
-  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
-  if (choice.type === 'allowed_tools') {
-    const { list, hosted } = table
-    const allowed = listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table))
-    const barred = barredBy(allowed, list)
-    if (barred.size === list.length && hosted.size === 0)
-      throw wrongChoice('none of the allowed tools is in "tools"')
-    return { barred, field: choice.mode === 'required' ? required : auto }
-  }
-  const name = nameIn(choice, table)
-  if (table.tools.has(name)) return { field: { tool_choice: { type: 'tool', name, ...single } } }
-  if (table.hosted.has(textOf(choice.type)))
-    return {
-      field: {},
-      unconvertible: `tool_choice: ${textOf(choice.type)}, which only OpenAI runs`,
-    }
-  throw wrongChoice(
-    `there is no tool "${(textOf(choice.name) || textOf(choice.type)).slice(0, 80)}" in "tools"`,
-  )
-}
-
-/** The name inside the gateway; tools such as `apply_patch` are named by their type. */
-function nameIn({ type, name, namespace }: Fields, table: ToolTable): string {
-  return table.insideName(textOf(namespace), textOf(name) || textOf(type))
+/** Converts `tool_choice` and `parallel_tool_calls`; tools such as `apply_patch` are named by their type. */
+export function toolChoiceIn(body: Fields, table: ToolTable): ToolChoice {
+  const saidIn = ({ type, name }: Fields) => textOf(name) || textOf(type)
+  return fromToolChoice(body, {
+    list: table.list,
+    hosted: table.hosted,
+    nameIn: (tool) => table.insideName(textOf(tool.namespace), saidIn(tool)),
+    has: (name) => table.tools.has(name),
+    saidIn,
+  })
 }

@@ -5,6 +5,7 @@ import {
   hash,
   inputOf,
   isFields,
+  listOf,
   parseJson,
   textOf,
   toJson,
@@ -12,6 +13,8 @@ import {
 import { invalidRequest, reasonIn } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import type { Headers, HttpAnswer } from '../types.ts'
+import { citedRange } from '../upstream/citations.ts'
+import { systemReminder } from '../wire/lower.ts'
 
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
 const MAX_ITEMS = 20_000
@@ -32,8 +35,52 @@ export type ToolChoice = {
   readonly unconvertible?: string | undefined
 }
 
+/** What a choice can name. */
+type Choosable = {
+  /** The tools in the Messages shape. */
+  readonly list: readonly Fields[]
+  /** Types of tools that only the provider runs. */
+  readonly hosted?: ReadonlySet<string>
+  /** The name inside the gateway of a tool that the choice names. */
+  readonly nameIn: (tool: Fields) => string
+  readonly has: (name: string) => boolean
+  /** The name for errors, if it is another. */
+  readonly saidIn?: (tool: Fields) => string
+}
+
+/** Converts `tool_choice`, as the Responses API writes it, and `parallel_tool_calls`. */
+export function fromToolChoice(
+  { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
+  { list, hosted = new Set(), nameIn, has, saidIn = nameIn }: Choosable,
+): ToolChoice {
+  const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
+  const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
+  const required = { tool_choice: { type: 'any', ...single } }
+  if (!isGiven(choice) || choice === 'auto') return { field: auto }
+  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
+  if (choice === 'required') return { field: required }
+  if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
+  if (choice.type === 'allowed_tools') {
+    const allowed = listOf(choice.tools).map(fieldsOf).map(nameIn)
+    const barred = barredBy(allowed, list)
+    if (barred.size === list.length && hosted.size === 0)
+      throw wrongChoice('none of the allowed tools is in "tools"')
+    return { barred, field: choice.mode === 'required' ? required : auto }
+  }
+  const name = nameIn(choice)
+  if (has(name)) return { field: { tool_choice: { type: 'tool', name, ...single } } }
+  const type = textOf(choice.type)
+  if (hosted.has(type)) return { field: {}, unconvertible: `tool_choice: ${type}, which only OpenAI runs` }
+  throw wrongChoice(`there is no tool "${saidIn(choice).slice(0, 80)}" in "tools"`)
+}
+
+export function wrongChoice(what: string) {
+  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
+  return invalidRequest(`tool_choice: ${what}; ${expected}`)
+}
+
 /** Returns the names that a list of allowed tools leaves out. It cannot name deferred and search tools, which stay. */
-export function barredBy(allowed: readonly string[], tools: readonly Fields[]): ReadonlySet<string> {
+function barredBy(allowed: readonly string[], tools: readonly Fields[]): ReadonlySet<string> {
   const names = new Set(allowed)
   const open = tools.filter(
     ({ type, defer_loading: deferral }) => type === undefined && deferral === undefined,
@@ -41,8 +88,43 @@ export function barredBy(allowed: readonly string[], tools: readonly Fields[]): 
   return new Set(open.map(({ name }) => textOf(name)).filter((name) => !names.has(name)))
 }
 
+/** Returns the description and schema of a function. */
+export function fromFunction({ description, parameters, strict }: Fields): Fields {
+  return {
+    ...(textOf(description) === '' ? {} : { description }),
+    input_schema: isFields(parameters) ? { type: 'object', ...parameters } : EMPTY_SCHEMA,
+    ...(strict === true ? { strict } : {}),
+  }
+}
+
+const EMPTY_SCHEMA = { type: 'object', properties: {} }
+
+/** Returns the settings that both APIs have; each has its own name for the limit. */
+export function samplingOf(body: Fields, maxTokens: unknown, stops: readonly unknown[] = []): Fields {
+  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
+  const userId = textOf(body.safety_identifier) || textOf(body.user)
+  return {
+    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(top_p === undefined ? {} : { top_p }),
+    ...(stops.length > 0 ? { stop_sequences: stops } : {}),
+    ...(userId === '' ? {} : { metadata: { user_id: userId } }),
+  }
+}
+
+/** The instruction in place of the format `json_object`, which the Messages API does not have. */
+export const JSON_ONLY = 'Reply with one JSON object and nothing else.'
+
+/** Adds the format of the reply to the settings of the thinking, which have a field in common. */
+export function withFormat(thinking: Fields, type: unknown, schema: unknown): Fields {
+  const { output_config: config, ...rest } = thinking
+  const format = type === 'json_schema' ? { format: { type, schema } } : {}
+  const joined = { ...fieldsOf(config), ...format }
+  return { ...rest, ...(Object.keys(joined).length > 0 ? { output_config: joined } : {}) }
+}
+
 /** Reads a setting that must be a number; returns undefined if it is missing or null. */
-export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number | undefined {
+function numberIn(body: Fields, field: 'temperature' | 'top_p'): number | undefined {
   const value = body[field] ?? undefined
   if (value === undefined || typeof value === 'number') return value
   const message = `${field}: ${toJson(value).slice(0, 40)} is not a number; send one, or leave it out`
@@ -70,6 +152,25 @@ export function mediaSource(url: string): Fields {
   return { type: 'base64', media_type: type, data: url.slice(start.length) }
 }
 
+/** Returns the source of a file: a data URL, or the base64 of a PDF file. */
+export function fileSource(data: string): Fields {
+  return mediaSource(data.startsWith('data:') ? data : `data:application/pdf;base64,${data}`)
+}
+
+export function textBlocks(text: unknown): Fields[] {
+  return textOf(text) === '' ? [] : [{ type: 'text', text }]
+}
+
+/** Makes a message; undefined if it says nothing, because no API accepts an empty one. */
+export function messageOf(role: string, content: readonly Fields[]): Fields | undefined {
+  return content.length === 0 ? undefined : Object.freeze({ role, content })
+}
+
+/** Makes the user message for words of the system at a place where no system message may be. */
+export function reminderOf(text: string): Fields | undefined {
+  return messageOf('user', text === '' ? [] : textBlocks(systemReminder(text)))
+}
+
 /** Adds a first user message if the model begins the conversation, which OpenAI's APIs accept and the Messages API does not. */
 export function startedByUser(messages: readonly Fields[]): readonly Fields[] {
   return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
@@ -80,6 +181,16 @@ const BEGINNING: Fields = Object.freeze({
   content: [{ type: 'text', text: '(The conversation begins.)' }],
 })
 
+/** Efforts that both APIs name alike. */
+const EFFORTS = new Set(['low', 'medium', 'high', 'xhigh', 'max'])
+
+/** Returns the fields for an effort; none if the client names none, so that the model decides. */
+export function toThinking(effort: string | undefined): Fields {
+  if (effort === undefined) return {}
+  if (effort === 'none' || effort === 'minimal') return { thinking: { type: 'disabled' } }
+  return { thinking: { type: 'adaptive' }, ...(EFFORTS.has(effort) ? { output_config: { effort } } : {}) }
+}
+
 const MAX_NAME_LENGTH = 128
 
 /** Returns the name itself if the Messages API accepts it, else a stable replacement. */
@@ -87,6 +198,31 @@ export function insideName(name: string): string {
   if (/^[\w-]{1,128}$/.test(name)) return name
   const digest = hash(name)
   return `${name.replace(/[^\w-]/g, '_').slice(0, MAX_NAME_LENGTH - digest.length - 1)}_${digest}`
+}
+
+/** A source and the range of characters that it supports; the Messages API cites for a whole block instead. */
+type UrlCitation = {
+  readonly url: string
+  readonly title: string
+  readonly start_index: number
+  readonly end_index: number
+}
+
+/** Returns the citations with an address, of a block that takes up this range. */
+export function urlCitationsOf(citations: unknown, start: number, end: number): UrlCitation[] {
+  return listOf(citations)
+    .map(fieldsOf)
+    .flatMap((citation) => {
+      const url = addressOf(citation)
+      const [from, to] = citedRange(citation) ?? [0, end - start]
+      const range = { start_index: Math.min(end, start + from), end_index: Math.min(end, start + to) }
+      return url === '' ? [] : [{ url, title: textOf(citation.title) || url, ...range }]
+    })
+}
+
+/** Results of a client's own search name any source; only addresses count. */
+function addressOf({ url, source }: Fields): string {
+  return textOf(url) || (/^https?:\/\//.test(textOf(source)) ? textOf(source) : '')
 }
 
 /** Computes once per list of frozen objects and owner; found again by the first object of the list. */
@@ -107,18 +243,8 @@ export function oncePerRun<Owner extends object, Value>(
   }
 }
 
-function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
+export function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index])
-}
-
-/** Efforts that both APIs name alike. */
-const EFFORTS = new Set(['low', 'medium', 'high', 'xhigh', 'max'])
-
-/** Returns the fields for an effort; none if the client names none, so that the model decides. */
-export function toThinking(effort: string | undefined): Fields {
-  if (effort === undefined) return {}
-  if (effort === 'none' || effort === 'minimal') return { thinking: { type: 'disabled' } }
-  return { thinking: { type: 'adaptive' }, ...(EFFORTS.has(effort) ? { output_config: { effort } } : {}) }
 }
 
 /** Codes that agents act on; a conversation that is too long makes them compact it. */
@@ -197,8 +323,10 @@ function waitOf(time: string): string {
   return Number.isNaN(milliseconds) ? time : `${Math.max(0, Math.ceil(milliseconds / 1000))}s`
 }
 
-/** Makes the refusal of a `tool_choice`. */
-export function wrongChoice(what: string) {
-  const expected = 'send "auto", "none", "required", or an object that names one of the tools'
-  return invalidRequest(`tool_choice: ${what}; ${expected}`)
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+export function areFields(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isFields)
 }
