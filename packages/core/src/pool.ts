@@ -27,8 +27,11 @@ export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   const all = tools.map((tool) => ownerOf(tool, slugs, options))
   const owned = dropRepeats(all, options)
   const names = nameAll(owned, options)
-  const entries = owned.map((one, index) => enter(one, names[index] ?? one.original, options))
-  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  const byName = new Map<string, PoolTool>()
+  owned.forEach((one, index) => {
+    const name = names[index] ?? one.original
+    byName.set(name, enter(one, name, options))
+  })
   return { tools: [...byName.values()], byName }
 }
 
@@ -147,7 +150,7 @@ function duplicate(name: string, one: string, other: string): ShelfError {
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** The entry of a tool, and all that decided its form. */
-const entered = new WeakMap<Tool, { readonly entry: PoolTool; readonly form: readonly unknown[] }>()
+const entered = new WeakMap<Tool, { readonly entry: PoolTool; readonly [part: string]: unknown }>()
 
 /** Returns the same entry for the same tool and name, unless its texts or schema were replaced meanwhile. */
 function enter({ tool, server, original }: Owned, name: string, options: PoolOptions): PoolTool {
@@ -156,9 +159,10 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
   const { descriptionLimit = NO_LIMIT, definitionLimit = NO_LIMIT } = options
   const isTrimmed = server !== undefined && !options.exactNames
   const hint = String(searchHint ?? '')
-  const form = [name, isTrimmed, descriptionLimit, definitionLimit, description, schema, hint]
   const memo = entered.get(tool)
-  if (memo?.form.every((part, index) => part === form[index])) return memo.entry
+  const hasForm = memo?.name === name && memo.isTrimmed === isTrimmed && memo.hint === hint
+  const hasLimits = memo?.descriptionLimit === descriptionLimit && memo.definitionLimit === definitionLimit
+  if (hasForm && hasLimits && memo.description === description && memo.schema === schema) return memo.entry
   const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, {
     descriptionLimit,
     definitionLimit,
@@ -170,6 +174,7 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
       `definitions of the server ${quote(server)} contained hidden characters or marks of Toolshelf, which were removed.`,
     )
   const entry = { name, tool, server, original, hint, definition, json, ...(names ? { names } : {}) }
-  entered.set(tool, { entry, form })
+  const form = { name, isTrimmed, hint, descriptionLimit, definitionLimit, description, schema }
+  entered.set(tool, { entry, ...form })
   return entry
 }
