@@ -1,4 +1,5 @@
-// Decides which permission rules apply to a call, by tool name, path, address or shell command.
+// Decides which permission rules apply to a call, by tool name, path, address or shell command, and suggests rules that
+// would allow it.
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { matchesAny, matchesTool, slugOf, splitToolName, type ToolPattern } from '@toolshelf/core/internal'
@@ -206,7 +207,33 @@ function realOf(path: string): string {
 }
 
 /** Shortens a path for display, relative to the working folder or the home. */
-export function shortPath(path: string, { directory, home }: RuleFolders): string {
+function shortPath(path: string, { directory, home }: RuleFolders): string {
   if (isWithin(path, directory)) return path === directory ? '.' : path.slice(directory.length + 1)
   return isWithin(path, home) && path !== home ? `~/${path.slice(home.length + 1)}` : path
+}
+
+const MAX_PATTERN_LENGTH = 200
+
+/**
+ * Returns rules that allow this call and little more: for Bash exactly its command, for files their folder, for MCP tools
+ * the tool. Empty if no rule can allow it, so that it can only be allowed once.
+ */
+export function suggestedRules(call: SeenCall, folders: RuleFolders): readonly string[] {
+  if (call.server !== undefined) return call.owner === 'folder' ? [OF_FOLDER + call.tool] : [call.tool]
+  if (call.command) return call.command === 'other' ? [] : commandRules(call.command)
+  if (call.address)
+    return /^https?:\/\/[^/]+\//.exec(call.address.text)?.map((origin) => `Fetch(${origin}*)`) ?? []
+  if (call.accesses.length === 0) return [call.tool]
+  const tool = { Glob: 'Read', Grep: 'Read', Write: 'Edit' }[call.tool] ?? call.tool
+  const patterns = call.accesses.map(({ path, isInside, isRecursive }) =>
+    isInside ? './**' : `${shortPath(isRecursive ? path : dirname(path), folders)}/**`,
+  )
+  const isPlain = patterns.every(
+    (pattern) => !/[*?[{]/.test(pattern.slice(0, -3)) && pattern.length <= MAX_PATTERN_LENGTH,
+  )
+  return isPlain ? [...new Set(patterns)].map((pattern) => `${tool}(${pattern})`) : []
+}
+
+function commandRules({ text }: PlainCommand): string[] {
+  return text.includes('*') || text.length > MAX_PATTERN_LENGTH ? [] : [`Bash(${text})`]
 }

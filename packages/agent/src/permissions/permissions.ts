@@ -7,10 +7,17 @@ import { accessTo } from '../accesses.ts'
 import { shellPath } from '../tools/programs.ts'
 import type { PermissionCheck, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
 import { readAddress } from './address.ts'
-import { forbids, forbidsPath, isAllowedBy, mayForbid, type RuleFolders, type SeenCall } from './match.ts'
+import {
+  forbids,
+  forbidsPath,
+  isAllowedBy,
+  mayForbid,
+  type RuleFolders,
+  type SeenCall,
+  suggestedRules,
+} from './match.ts'
 import { OWN_TOOLS, type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
 import { readPlain } from './shell.ts'
-import { suggestedRules } from './suggest.ts'
 
 export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
 

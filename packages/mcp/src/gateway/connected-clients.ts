@@ -1,5 +1,9 @@
-// Tracks connected clients, and finds the one that can answer a question outside of a call.
-import type { Server } from '@modelcontextprotocol/server'
+// Tracks connected clients, and finds the one that can answer a question outside of a call. Recognises a client of the
+// sessionless protocol by the origin of its request and its client info.
+// Implements H9.
+
+import { CLIENT_INFO_META_KEY, type Server } from '@modelcontextprotocol/server'
+import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
 import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
@@ -46,5 +50,30 @@ export function createConnectedClients() {
         return (await client.request(request, { timeout: MAX_ANSWER_MS })) as typeof params
       },
     } satisfies QuestionHandler,
+  }
+}
+
+/** Returns the client's own name and version in a request of the sessionless protocol. */
+export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
+  const { name, version } = fieldsOf(envelope?.[CLIENT_INFO_META_KEY])
+  if (typeof name !== 'string') return undefined
+  return { name, ...(typeof version === 'string' ? { version } : {}) }
+}
+
+const MAX_KNOWN = 1000
+
+/** Creates an empty set of clients. */
+export function createIdentities() {
+  const known = new Map<string, object>()
+  return {
+    /** Returns the same object for the same client. */
+    of(origin: string, envelope: Fields | undefined) {
+      const key = JSON.stringify([origin, envelope?.[CLIENT_INFO_META_KEY] ?? null]).slice(0, 2000)
+      const client = known.get(key) ?? {}
+      known.delete(key)
+      known.set(key, client)
+      dropOldest(known, MAX_KNOWN)
+      return client
+    },
   }
 }

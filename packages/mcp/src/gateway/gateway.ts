@@ -17,21 +17,23 @@ import type { PersonalHosts } from '../personal/personal-hosts.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { ClientSession } from './client-session.ts'
-import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
+import {
+  type ConnectedClients,
+  clientInfoIn,
+  createConnectedClients,
+  createIdentities,
+} from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
-import { clientInfoIn, createIdentities } from './identities.ts'
 import { listingModeFor } from './listing-mode.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
-import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
-import { reportToOperator } from './operator-log.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
-import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
+import { createLogLevels, keepInformed, type LogEvent, notifyOfChanges, reportToOperator } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 import { type ClientView, createViews, enabledServers } from './views.ts'
 
@@ -110,7 +112,7 @@ export type McpGateway = {
  * How a client is connected, and who it acts for.
  * @internal
  */
-export type ClientKind = {
+type ClientKind = {
   /** Whether the client speaks the newer protocol, which has no sessions. */
   readonly isStateless: boolean
   /** Whether it stays connected anyway, and can be notified of changes. */

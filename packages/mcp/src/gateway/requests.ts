@@ -11,8 +11,8 @@ import { assertSendable, type PageTools, type ResourcesAndPrompts } from '../lis
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
+import { clientInfoIn } from './connected-clients.ts'
 import type { Exchanges, Work } from './exchanges.ts'
-import { clientInfoIn } from './identities.ts'
 import type { Relisting } from './relisting.ts'
 
 type Request = ServerContext['mcpReq']

@@ -1,14 +1,17 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
+
+import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '@toolshelf/core/internal'
+import type { CachedServer, DefinitionCache } from '../cache/definition-cache.ts'
 import { type ConnectionFailure, withErrorLine } from '../protocol/protocol.ts'
 import type { Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
-import type { ToolProblem } from '../types.ts'
+import type { ServerConfig, ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
 import { readListedTools } from './definitions.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { type CacheEntry, createServerMemory } from './server-memory.ts'
+import { createServerLists, freshUntil, type ServerListsOptions } from './server-lists.ts'
 
 /** How long to trust a stored note that a server speaks only the older protocol. */
 const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
@@ -129,4 +132,67 @@ function selfDescription(
 function truncatedList(count: number): ToolProblem {
   const message = `its list is too long or endless; only the first ${count} entries are used`
   return { tool: 'all', kind: 'limited', message }
+}
+
+/** What an earlier run stored, and how long ago, in milliseconds. */
+type CacheEntry = CachedServer & { readonly ageMs: number }
+
+type ServerMemoryOptions = ServerListsOptions & {
+  readonly config: ServerConfig
+  readonly cache: DefinitionCache | undefined
+  readonly clientCapabilities: () => CachedServer['clientCapabilities']
+}
+
+function createServerMemory(options: ServerMemoryOptions) {
+  const { config, cache, clientCapabilities } = options
+  const lists = createServerLists(options)
+  let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info' | 'clientCapabilities'> | undefined
+  let reading: Promise<CacheEntry | undefined> | undefined
+  let writing = Promise.resolve()
+  let unwritten: CachedServer | undefined
+
+  async function read(): Promise<CacheEntry | undefined> {
+    const kept = config.disabled ? undefined : await cache?.read(config)
+    last ??= kept
+    lists.restore(kept?.lists)
+    return kept
+  }
+
+  /** Writes one state after another, so that an older one never replaces a newer one. */
+  async function writeLatest(): Promise<void> {
+    const latest = unwritten
+    unwritten = undefined
+    if (latest) await cache?.write(config, latest)
+  }
+
+  return {
+    /** Prompts, resources and templates. */
+    lists,
+    /** Reads once what an earlier run stored. */
+    readCache() {
+      reading ??= read()
+      return reading
+    },
+    /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
+    setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined) {
+      last = { tools, freshUntil: freshUntil(ttlMs), info, clientCapabilities: clientCapabilities() }
+    },
+    /** Returns whether the stored tools belong to this server and this client, and are still fresh. */
+    isFreshFor: (info: CachedServer['info']) =>
+      last !== undefined &&
+      last.freshUntil > Date.now() &&
+      isDeepStrictEqual([info, clientCapabilities()], [last.info, last.clientCapabilities]),
+    /** Returns whether the tools' time-to-live has expired. */
+    isStale: () => last !== undefined && last.freshUntil > 0 && last.freshUntil <= Date.now(),
+    /** Stores everything for the next start. */
+    keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists' | 'clientCapabilities'>) {
+      if (!last || !cache) return
+      const { tools, freshUntil, clientCapabilities } = last
+      const isWaiting = unwritten !== undefined
+      unwritten = { tools, freshUntil, clientCapabilities, lists: lists.kept(), ...about }
+      if (!isWaiting) writing = writing.then(writeLatest)
+    },
+    /** Resolves when everything is written. */
+    written: () => writing,
+  }
 }
