@@ -1,9 +1,10 @@
-// What the inspector sees of MCP servers, and what the holder of the printed key does there: log in to a server, save a hint.
+// The inspector of a process with MCP servers: what it sees of them, and what the holder of the printed key does there besides
+// starting and stopping them: log in to a server, save a hint.
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { cut, errorMessage, type Fields, fieldsOf, fileChange } from '@toolshelf/core/internal'
 import { JsonFile } from '@toolshelf/core/internal/node'
-import type { HintView, InspectedServer, InspectedServers, ToolHint } from '@toolshelf/inspector'
-import type { McpHost, ServerConfig, ServerStatus } from '@toolshelf/mcp'
+import type { EventFeed, HintView, InspectedServer, InspectedServers, ToolHint } from '@toolshelf/inspector'
+import type { McpGateway, McpHost, ServerConfig, ServerStatus } from '@toolshelf/mcp'
 import {
   createTextRedactor,
   describeTransport,
@@ -12,6 +13,9 @@ import {
   setJsonValue,
   thisMachine,
 } from '@toolshelf/mcp/internal'
+import type { Audit } from '../audit.ts'
+import { editableFiles } from '../servers/own-servers.ts'
+import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
 type Parts = Pick<InspectedServers, 'shelf' | 'pins' | 'untrusted'> & {
   readonly host: Pick<McpHost, 'status' | 'connect' | 'disconnect' | 'refresh'>
@@ -27,6 +31,34 @@ type Management = {
   readonly editable?: readonly string[] | undefined
   /** Logs the user in to a remote server, in a browser of this machine. */
   readonly login?: ((config: ServerConfig) => Promise<unknown>) | undefined
+}
+
+/** What only the holder of the printed key sees, and what is the same for all. */
+export type InspectedParts = Pick<Parts, 'onChange' | 'pins'> & Pick<Management, 'configs'>
+
+export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts' | 'users' | 'usage'> & {
+  readonly gateway: Pick<McpGateway, 'viewOf'>
+  /** The files of `--config`. */
+  readonly named: readonly string[] | undefined
+}
+
+/** Opens the inspector of `toolshelf mcp --http`: the events of the gateway, and its servers as the reader's clients see them. */
+export function openMcpInspector(
+  { onChange, pins, configs }: InspectedParts,
+  audit: Audit & { readonly feed: EventFeed },
+  { named, gateway, ...options }: McpInspectorOptions,
+): OpenedInspector {
+  const manage = { configs, editable: editableFiles(named, thisMachine()) }
+  return openGatewayInspector({
+    ...options,
+    source: 'mcp',
+    audit,
+    trace: audit.stream.trace,
+    servers(user) {
+      const { host, shelf } = gateway.viewOf(user)
+      return inspectedServers({ host, shelf, onChange, ...(user ? {} : { pins, manage }) })
+    },
+  })
 }
 
 export function inspectedServers({ host, onChange, manage, ...rest }: Parts): InspectedServers {

@@ -35,7 +35,7 @@ import { loginHint, noServersHint, pinsHint, storedLogins } from '../servers/sta
 import { annotationTrust, openUserRules } from '../user-files/permission-file.ts'
 import { resultsFolder } from '../user-files/session-files.ts'
 import { version } from '../version.ts'
-import type { InspectedParts, McpInspectorOptions } from './mcp-inspector.ts'
+import type { InspectedParts, McpInspectorOptions } from './inspected-servers.ts'
 import { reportServerChanges } from './notices.ts'
 
 /** The host with everything around it. */
@@ -153,7 +153,7 @@ async function openInspector(
   options: McpInspectorOptions,
 ) {
   if (!audit?.feed) return undefined
-  const inspector = await import('./mcp-inspector.ts')
+  const inspector = await import('./inspected-servers.ts')
   return inspector.openMcpInspector(inspected, { ...audit, feed: audit.feed }, options)
 }
 
