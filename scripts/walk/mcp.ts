@@ -7,8 +7,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { serveMcpGatewayOnHttp } from '../../packages/cli/src/http/mcp/http.ts'
 import { createShelf } from '../../packages/core/src/index.ts'
 import { readConfig } from '../../packages/mcp/src/config/config.ts'
-import { createMcpGateway } from '../../packages/mcp/src/gateway/gateway.ts'
-import { gatewayShelfOptions } from '../../packages/mcp/src/gateway/shelf-options.ts'
+import { createMcpGateway, gatewayShelfOptions } from '../../packages/mcp/src/gateway/gateway.ts'
 import { createMcpHost } from '../../packages/mcp/src/host/host.ts'
 import { walk } from './coverage.ts'
 

@@ -1,6 +1,6 @@
 // Whose a resource is: two servers with the same URI never answer for each other, and nobody is tried by guess.
 import { describe, expect, it } from 'vitest'
-import { createSubscriptions } from '../../packages/mcp/src/gateway/subscriptions.ts'
+import { createSubscriptions } from '../../packages/mcp/src/gateway/updates.ts'
 import type { McpHost } from '../../packages/mcp/src/types.ts'
 import type { Loose } from '../../packages/testkit/src/talk.ts'
 import { eras, openDesk, openGateway } from './support/gateway.ts'

@@ -1,6 +1,6 @@
 // Bodies that are held at one time: bounded in all and for one client, given back however a request ends.
 import { afterEach, describe, expect, it } from 'vitest'
-import { createBodyMemory } from '../../packages/cli/src/http/messages/held-bytes.ts'
+import { createBodyMemory } from '../../packages/cli/src/http/messages/body.ts'
 import { closeAll, send, startFake, startGateway, stream, textReply, until } from './support/faults.ts'
 
 afterEach(closeAll)

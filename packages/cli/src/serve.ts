@@ -10,7 +10,8 @@ import { savedInLog } from './gateway/saved-text.ts'
 import { DRAIN_MS, untilSignalled } from './gateway/until-signalled.ts'
 import type { ClientKey } from './http/messages/guard.ts'
 import { createMessagesMetrics, type MessagesMetrics } from './http/messages/metrics.ts'
-import { type MessagesHttpGateway, type RequestRecord, serveMessagesGateway } from './http/messages/server.ts'
+import { type RequestRecord, serveMessagesGateway } from './http/messages/server.ts'
+import type { HttpService } from './http/service.ts'
 import {
   auditIn,
   auditOption,
@@ -207,7 +208,7 @@ type EndOptions = {
   readonly reloadUsers: () => Promise<void>
 }
 
-async function runUntilEnd(served: MessagesHttpGateway, options: EndOptions): Promise<void> {
+async function runUntilEnd(served: HttpService, options: EndOptions): Promise<void> {
   const { drainDelay, notify, stop } = options
   const reloads = createReloads(notify)
   reloads.onReload(served.reloadTls)

@@ -2,9 +2,13 @@
 
 export { type LoadedConfig, readConfig } from './config/config.ts'
 export { userConfigFiles } from './config/places.ts'
-export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway/gateway.ts'
+export {
+  createMcpGateway,
+  gatewayShelfOptions,
+  type McpGateway,
+  type McpGatewayOptions,
+} from './gateway/gateway.ts'
 export { createMcpMetrics } from './gateway/mcp-metrics.ts'
-export { gatewayShelfOptions } from './gateway/shelf-options.ts'
 export { serveMcpGatewayOnStdio } from './gateway/stdio.ts'
 export { createMcpHost, type McpHostOptions } from './host/host.ts'
 

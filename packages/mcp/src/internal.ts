@@ -54,9 +54,8 @@ export {
   type OwnTool,
   PAGES,
 } from './greeting/greeting.ts'
-export { refuseMarks } from './host/always-load.ts'
-export { toShelvedTool } from './host/publisher.ts'
-export { traceServers } from './host/trace-servers.ts'
+export { traceServers } from './host/host-events.ts'
+export { refuseMarks, toShelvedTool } from './host/publisher.ts'
 export {
   type DefinitionChange,
   defaultPinsFolder,

@@ -2,5 +2,4 @@
 
 export { createOAuth } from './oauth/authorize.ts'
 export { defaultTokenFolder } from './oauth/credentials.ts'
-export { type LoginOptions, login } from './oauth/login.ts'
-export { logout } from './oauth/logout.ts'
+export { type LoginOptions, login, logout } from './oauth/login.ts'

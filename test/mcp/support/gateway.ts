@@ -15,10 +15,10 @@ import { createShelf, type Shelf, type ShelfOptions } from '../../../packages/co
 import type { User } from '../../../packages/core/src/users.ts'
 import {
   createMcpGateway,
+  gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
 } from '../../../packages/mcp/src/gateway/gateway.ts'
-import { gatewayShelfOptions } from '../../../packages/mcp/src/gateway/shelf-options.ts'
 import { serveMcpGatewayOnStdio } from '../../../packages/mcp/src/gateway/stdio.ts'
 import { createMcpHost, type McpHostOptions } from '../../../packages/mcp/src/host/host.ts'
 import type { McpHost, ServerConfig } from '../../../packages/mcp/src/types.ts'

@@ -1,39 +1,24 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
-
-import { setMaxListeners } from 'node:events'
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { mcpName, type PoolTool, type SearchOutcome, type Shelf, type Tool } from '@toolshelf/core'
 import {
-  BATCH_TOOL,
-  batchContent,
   CALL_THESE,
   CALL_TOOL,
-  callToolsTool,
   cut,
   dropOldest,
-  errorMessage,
   type Fields,
   fieldsOf,
   hasCode,
   isShallow,
   misnamesArguments,
   parseJson,
-  readBatch,
-  runBatch,
   SEARCH_TOOL,
   splitToolName,
   type UnsearchedServer,
   type User,
 } from '@toolshelf/core/internal'
 import { type ClientWork, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
-import {
-  ALWAYS_LOAD,
-  aboutNoServers,
-  gatewayCallTool,
-  gatewaySearchTool,
-  type ListingMode,
-  type OwnTool,
-} from '../greeting/greeting.ts'
+import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/greeting.ts'
 import type { ShelvedTool } from '../host/publisher.ts'
 import {
   type Addresses,
@@ -47,10 +32,20 @@ import {
   versionOf,
 } from '../lists/lists.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
-import { type CallWay, type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 import type { LoadedTools } from './loaded-tools.ts'
-import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
+import {
+  BATCH_TOOL,
+  type CallWay,
+  type CountedCall,
+  callInBatch,
+  gatewayBatchTool,
+  gatewayScriptTool,
+  type InnerCalls,
+  runScriptFor,
+  SCRIPT_TOOL,
+  type Scripts,
+} from './together.ts'
 import {
   type CallingClient,
   createListReport,
@@ -375,64 +370,10 @@ function stateOf({ state, error = '' }: UnsearchedServer): string {
   return `${state} ${error}`
 }
 
-export { BATCH_TOOL }
-
-/** The tool as clients list it. */
-const gatewayBatchTool: OwnTool = {
-  name: BATCH_TOOL,
-  title: 'Call several tools',
-  description: callToolsTool.description,
-  inputSchema: callToolsTool.schema,
-  annotations: { readOnlyHint: false, openWorldHint: true },
-  _meta: ALWAYS_LOAD,
-}
-
-/** Makes the calls and returns one result: for each call a JSON object with what it returned. */
-async function callInBatch(
-  input: unknown,
-  options: CountedCall,
-  { shelf, host, call }: InnerCalls,
-): Promise<CallOutput> {
-  const calls = readBatch(input)
-  if (typeof calls === 'string') return { content: [{ type: 'text', text: calls }], isError: true }
-  // Each call adds a listener, and Node warns about more than ten.
-  if (options.signal) setMaxListeners(0, options.signal)
-  const { byName } = shelf.partition().pool
-  const progress = progressOf(options.onProgress, calls.length)
-  const outputs = await runBatch(calls, {
-    scopeOf: ({ name }) => byName.get(name)?.server ?? name,
-    isReadOnly: ({ name, input: own }) => byName.has(name) && host.isReadOnly({ id: name, name, input: own }),
-    run: async ({ name, input: own }, index) => {
-      const output = await callOne(name, () =>
-        call(name, own, { ...options, onProgress: progress.report(index) }),
-      )
-      options.signal?.throwIfAborted()
-      progress.end(index)
-      return output
-    },
-  })
-  const results = outputs.map(({ content, structuredContent, isError }, index) => ({
-    ...{ name: calls[index]?.name ?? '', content, structuredContent, isFailed: isError === true },
-  }))
-  return {
-    content: batchContent(results) as unknown as CallOutput['content'],
-    ...(outputs.every(({ isError }) => isError === true) ? { isError: true } : {}),
-  }
-}
-
-async function callOne(name: string, call: () => Promise<CallOutput>): Promise<CallOutput> {
-  try {
-    refuseOwnTool(name, BATCH_TOOL)
-    return await call()
-  } catch (error) {
-    return { content: [{ type: 'text', text: errorMessage(error) }], isError: true }
-  }
-}
-
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
 
 /** Returns the tools held back because their definition has changed. */
-function heldTools(host: McpHost): Held[] {
+export function heldTools(host: McpHost): Held[] {
   return host
     .status()
     .flatMap(({ name: server, held }) =>
@@ -443,7 +384,7 @@ function heldTools(host: McpHost): Held[] {
 const MAX_DROPPED_NAMED = 10
 
 /** Returns the text about tools that were dropped from the list. */
-function aboutDropped(names: readonly string[]): string {
+export function aboutDropped(names: readonly string[]): string {
   if (names.length === 0) return ''
   const rest = names.length - MAX_DROPPED_NAMED
   const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
@@ -451,7 +392,7 @@ function aboutDropped(names: readonly string[]): string {
 }
 
 /** Reads the input of CallTool, whose arguments models sometimes write as a JSON string. */
-function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
+export function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
   const call = fieldsOf(input)
   const { name, arguments: given = {} } = call
   if (typeof name !== 'string' || misnamesArguments(call)) return undefined
@@ -461,7 +402,7 @@ function readWrapped(input: unknown): { name: string; input: Fields } | undefine
 }
 
 /** Returns the answer of a search in `bridge` mode. */
-function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
+export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
   const head = `${CALL_THESE}, by their full name. Their definitions${about}:`
@@ -469,7 +410,7 @@ function describeFound({ tools, definitions }: SearchOutcome, remark: string): s
 }
 
 /** Returns the answer of a search in `list` mode. */
-function listFound(tools: readonly PoolTool[], remark: string): string {
+export function listFound(tools: readonly PoolTool[], remark: string): string {
   const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
   return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
 }
@@ -482,20 +423,20 @@ function firstLine(description: unknown): string {
   return cut(line, 120)
 }
 
-function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
+export function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
   return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
 }
 
-function sayText(text: string): CallOutput {
+export function sayText(text: string): CallOutput {
   return { content: [{ type: 'text', text }] }
 }
 
-function failWith(text: string): CallOutput {
+export function failWith(text: string): CallOutput {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
 /** Returns why the server that a name begins with has no tools; undefined if there is none, or it has some. */
-function aboutFailed(host: McpHost, name: string): string | undefined {
+export function aboutFailed(host: McpHost, name: string): string | undefined {
   const named = splitToolName(name)?.server
   const failed = host
     .status()

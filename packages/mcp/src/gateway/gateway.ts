@@ -1,5 +1,5 @@
-// Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are
 // shared.
+// Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are.
 import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '@toolshelf/core'
 import type {
@@ -15,25 +15,30 @@ import { type GreetingOptions, greetingFor, type ListingMode } from '../greeting
 import { createAddresses, versionOf } from '../lists/lists.ts'
 import type { PersonalHosts } from '../personal/personal-hosts.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
-import { capabilitiesOf } from './capabilities.ts'
 import { ClientSession } from './client-session.ts'
 import {
   type ConnectedClients,
+  capabilitiesOf,
   clientInfoIn,
   createConnectedClients,
   createIdentities,
-} from './connected-clients.ts'
+} from './clients.ts'
 import { createExchanges } from './exchanges.ts'
-import { listingModeFor } from './listing-mode.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
-import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
-import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
-import { createSubscriptions } from './subscriptions.ts'
+import { createScripts, type GatewayScripts } from './together.ts'
 import { createTracedClients } from './traced-clients.ts'
-import { createLogLevels, keepInformed, type LogEvent, notifyOfChanges, reportToOperator } from './updates.ts'
+import {
+  createLogLevels,
+  createRelisting,
+  createSubscriptions,
+  keepInformed,
+  type LogEvent,
+  notifyOfChanges,
+  reportToOperator,
+} from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 import { type ClientView, createViews, enabledServers } from './views.ts'
 
@@ -112,7 +117,7 @@ export type McpGateway = {
  * How a client is connected, and who it acts for.
  * @internal
  */
-type ClientKind = {
+export type ClientKind = {
   /** Whether the client speaks the newer protocol, which has no sessions. */
   readonly isStateless: boolean
   /** Whether it stays connected anyway, and can be notified of changes. */
@@ -274,3 +279,25 @@ function serveClient(parts: ReturnType<typeof createSharedParts>, client: Client
   clients.add(server)
   return server
 }
+
+/**
+ * Values of `clientInfo.name` of clients that get `list` mode: those that accept new tools in the middle of a turn and send
+ * them to the model unchanged. The protocol does not declare this, so the table lists what was observed. Claude Code defers
+ * new tools, however they are marked, if the model does not support additions in mid-conversation.
+ */
+const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
+
+export function listingModeFor(
+  clientName: string | undefined,
+  forced: ListingMode | 'auto',
+  isStateless: boolean,
+): ListingMode {
+  if (forced !== 'auto') return isStateless ? 'bridge' : forced
+  return !isStateless && TAKES_NEW_TOOLS.has(clientName ?? '') ? 'list' : 'bridge'
+}
+
+/**
+ * No prefix and no tool search of the shelf itself: clients add their own prefix to tool names, and see tools only
+ * through MCP.
+ */
+export const gatewayShelfOptions = { namePrefix: '', toolSearch: false } as const

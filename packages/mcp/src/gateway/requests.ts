@@ -9,11 +9,10 @@ import type { Fields } from '@toolshelf/core/internal'
 import { type ClientWork, traceIdOf } from '@toolshelf/core/internal/node'
 import { assertSendable, type PageTools, type ResourcesAndPrompts } from '../lists/lists.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
-import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
-import { clientInfoIn } from './connected-clients.ts'
+import { canAnswer, capabilitiesOf, clientInfoIn, showsPages } from './clients.ts'
 import type { Exchanges, Work } from './exchanges.ts'
-import type { Relisting } from './relisting.ts'
+import type { Relisting } from './updates.ts'
 
 type Request = ServerContext['mcpReq']
 

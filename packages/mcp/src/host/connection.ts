@@ -1,5 +1,5 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
-// back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
+// back-off, and stops a lazy server that is not used. `TRANSITIONS` is the table of states.
 // Implements H2, H4, H6.
 import { cleanText, type Fields, isFields } from '@toolshelf/core/internal'
 import {
@@ -7,6 +7,7 @@ import {
   type ConnectionFailure,
   failureMessage,
   isAnswer,
+  isSilence,
   isUndelivered,
   ourFailure,
   SessionError,
@@ -14,14 +15,15 @@ import {
 import { createRedactor, type Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
-import { type ConnectionOptions, type ConnectionView, NO_FAILURE } from './connection-types.ts'
-import { watchHealth } from './health.ts'
-import { createLifecycle } from './lifecycle.ts'
-import { createNotifications, type ListName, type Notifications } from './notifications.ts'
-import { withPacedProgress } from './progress.ts'
+import { createNotifications, type ListName, type Notifications, withPacedProgress } from './notifications.ts'
 import { ServerQuestions } from './questions.ts'
-import { createServerRecord, type ServerRecord } from './server-record.ts'
-import { type Backoff, createBackoff, createTimers } from './timers.ts'
+import {
+  type ConnectionOptions,
+  type ConnectionView,
+  createServerRecord,
+  NO_FAILURE,
+  type ServerRecord,
+} from './server-record.ts'
 
 /** Requests, besides tool calls, during which a server may ask its client questions. */
 const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
@@ -404,4 +406,189 @@ export class Connection {
 function covers(all: unknown, some: unknown): boolean {
   if (!isFields(some)) return true
   return isFields(all) && Object.entries(some).every(([name, part]) => covers(all[name], part))
+}
+
+/** The state of a connection, with its session. */
+export type ConnectionPhase =
+  /** No session. `stopping` resolves when the previous one has closed. */
+  | { readonly state: 'idle'; readonly stopping?: Promise<void> }
+  | { readonly state: 'connecting'; readonly opening: Promise<ServerSession> }
+  | { readonly state: 'ready'; readonly opening: Promise<ServerSession>; readonly session: ServerSession }
+  | { readonly state: 'failed' }
+  | { readonly state: 'closed' }
+
+export type ConnectionTransition =
+  | { readonly type: 'connect'; readonly opening: Promise<ServerSession> }
+  | { readonly type: 'opened'; readonly session: ServerSession }
+  /** The attempt has failed, or the session has ended and must be replaced. */
+  | { readonly type: 'failed' }
+  /** The session has ended or is being closed, and the next call opens another. */
+  | { readonly type: 'stopped'; readonly stopping?: Promise<void> }
+  /** The host no longer needs the server. */
+  | { readonly type: 'close' }
+
+type State = ConnectionPhase['state']
+
+const TRANSITIONS: {
+  readonly [from in State]: { readonly [transition in ConnectionTransition['type']]?: State }
+} = {
+  idle: { connect: 'connecting', close: 'closed' },
+  connecting: { opened: 'ready', failed: 'failed', close: 'closed' },
+  ready: { stopped: 'idle', failed: 'failed', close: 'closed' },
+  failed: { connect: 'connecting', close: 'closed' },
+  closed: {},
+}
+
+/** The current state of a connection. */
+export type Lifecycle = {
+  phase(): ConnectionPhase
+  /** Returns the session in use; undefined in every state but `ready`. */
+  session(): ServerSession | undefined
+  isClosed(): boolean
+  /** Aborted once the connection is closed. */
+  readonly signal: AbortSignal
+  /** Changes the state; returns false, and changes nothing, if the table has no such transition. */
+  apply(transition: ConnectionTransition): boolean
+}
+
+/** Creates a lifecycle in the state `idle`. */
+export function createLifecycle(): Lifecycle {
+  const closing = new AbortController()
+  let phase: ConnectionPhase = { state: 'idle' }
+  return {
+    phase: () => phase,
+    session: () => (phase.state === 'ready' ? phase.session : undefined),
+    isClosed: () => phase.state === 'closed',
+    signal: closing.signal,
+    apply({ type, ...data }) {
+      const state = TRANSITIONS[phase.state][type]
+      if (state === undefined) return false
+      const opening = 'opening' in phase && state === 'ready' ? { opening: phase.opening } : {}
+      phase = { state, ...opening, ...data } as ConnectionPhase
+      if (state === 'closed') closing.abort(new Error('the host was closed'))
+      return true
+    },
+  }
+}
+
+type HealthOptions = {
+  readonly session: ServerSession
+  readonly times: HostTimeouts
+  readonly later: (task: () => unknown, milliseconds: number) => unknown
+  /** Returns whether a call is running, whose own timeout detects a dead server. */
+  readonly isBusy: () => boolean
+  readonly isOver: () => boolean
+  readonly onSilence: () => void
+}
+
+const MAX_MISSES = 2
+
+/** Pings the server regularly until the session is over. Only in the older protocol: the newer one has no ping. */
+export function watchHealth({ session, times, later, isBusy, isOver, onSilence }: HealthOptions): void {
+  if (!session.isLegacy) return
+  let misses = 0
+  const look = async () => {
+    if (isOver()) return
+    if (!isBusy()) misses = (await answers()) ? 0 : misses + 1
+    if (isOver()) return
+    if (misses < MAX_MISSES) {
+      later(look, times.healthIntervalMs)
+      return
+    }
+    await session.close()
+    onSilence()
+  }
+  const answers = () =>
+    session.request('ping', undefined, { timeoutMs: times.pingTimeoutMs }).then(
+      () => true,
+      (error: unknown) => !isSilence(error),
+    )
+  later(look, times.healthIntervalMs)
+}
+
+/** Timeouts and intervals of a host, in milliseconds. */
+export type HostTimeouts = {
+  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. Default: 1000. */
+  readonly firstRetryMs: number
+  /** Longest delay between two retries. Default: 300,000. */
+  readonly maxRetryMs: number
+  /** Time without calls after which a lazy server is stopped. Default: 300,000. */
+  readonly idleMs: number
+  /** Interval between health checks of an inactive server. Default: 60,000. */
+  readonly healthIntervalMs: number
+  /** Timeout of a health check. Default: 10,000. */
+  readonly pingTimeoutMs: number
+  /** Time after which a server that is still starting no longer delays the next one. Default: 2000. */
+  readonly startSlotMs: number
+  /** Shortest interval between two refreshes of a list that keeps changing. Default: 500. */
+  readonly refreshMs: number
+  /** Interval between checks whether a definition held back has been accepted. Default: 2000. */
+  readonly pinRecheckMs: number
+  /** How long to wait for the running calls of a server that was removed. Default: 60,000. */
+  readonly drainMs: number
+}
+
+/** The default timeouts. */
+export const defaultTimeouts: HostTimeouts = {
+  firstRetryMs: 1000,
+  maxRetryMs: 300_000,
+  idleMs: 300_000,
+  healthIntervalMs: 60_000,
+  pingTimeoutMs: 10_000,
+  startSlotMs: 2000,
+  refreshMs: 500,
+  pinRecheckMs: 2000,
+  drainMs: 60_000,
+}
+
+export function createTimers() {
+  const timers = new Map<unknown, ReturnType<typeof setTimeout>>()
+  const cancel = (key: unknown) => {
+    clearTimeout(timers.get(key))
+    timers.delete(key)
+  }
+  return {
+    /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
+    start(task: () => unknown, milliseconds: number, name?: string) {
+      const key = name ?? {}
+      cancel(key)
+      const timer = setTimeout(() => {
+        timers.delete(key)
+        task()
+      }, milliseconds)
+      timer.unref()
+      timers.set(key, timer)
+    },
+    cancel,
+    clear() {
+      for (const key of timers.keys()) cancel(key)
+    },
+  }
+}
+
+/** A connection that lasts this many times the previous delay counts as recovered; a shorter one as flapping. */
+const RECOVERED_AFTER_DELAYS = 10
+
+/** Delays between attempts to connect. */
+export type Backoff = ReturnType<typeof createBackoff>
+
+/** Creates delays from `firstMs` to `maxMs` milliseconds. */
+export function createBackoff(firstMs: number, maxMs: number) {
+  let failures = 0
+  let delay = 0
+  let connectedAt = 0
+  return {
+    /** Returns the milliseconds to wait before the next attempt: doubles with each failure, with 25 % jitter. */
+    nextDelay() {
+      delay = Math.min(maxMs, firstMs * 2 ** failures++)
+      return delay * (0.75 + Math.random() / 2)
+    },
+    connected() {
+      connectedAt = performance.now()
+    },
+    /** Starts over with the shortest delay if the connection lasted long enough. */
+    disconnected() {
+      if (performance.now() - connectedAt > RECOVERED_AFTER_DELAYS * delay) failures = 0
+    },
+  }
 }

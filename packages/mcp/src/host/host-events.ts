@@ -1,6 +1,8 @@
-// Translates server notifications into host events, and delivers events to listeners.
+// Translates server notifications into host events, and delivers events to listeners and to the trace.
+
+import type { TraceListener } from '@toolshelf/core'
 import type { Fields } from '@toolshelf/core/internal'
-import type { HostEvent } from '../types.ts'
+import type { HostEvent, McpHost, ServerStatus } from '../types.ts'
 
 /** Returns the event of a notification; undefined if listeners do not need it. */
 export function eventOf(
@@ -74,4 +76,22 @@ export function createListeners(notify: (message: string) => void) {
     },
     clear: () => listeners.clear(),
   }
+}
+
+/** Passes what happens to the host's servers to `trace` until the returned function is called. */
+export function traceServers(host: McpHost, trace: TraceListener): () => void {
+  const reported = new Map<string, string>()
+  const report = (server: string, { state, reason, tools, startMilliseconds }: ServerStatus) => {
+    const now = `${state} ${tools.length} ${reason ?? ''}`
+    if (reported.get(server) === now) return
+    reported.set(server, now)
+    trace({ type: 'server', server, state, reason, tools: tools.length, startMilliseconds })
+  }
+  return host.listen((event) => {
+    if (event.type === 'state' || event.type === 'tools') report(event.server, event.status)
+    if (event.type === 'pins') trace(event)
+    if (event.type !== 'servers') return
+    const names = new Set(host.status().map(({ name }) => name))
+    for (const name of reported.keys()) if (!names.has(name)) reported.delete(name)
+  })
 }

@@ -2,7 +2,7 @@
 // affect the others.
 // Implements H2.
 import type { Shelf, ToolResult, ToolUse } from '@toolshelf/core'
-import { bindMethods, type Fields } from '@toolshelf/core/internal'
+import { type Block, bindMethods, type Fields, toJson } from '@toolshelf/core/internal'
 import { createLimiter, withTimeout } from '@toolshelf/core/internal/node'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/definition-cache.ts'
 import { nameServers } from '../config/slugs.ts'
@@ -17,10 +17,8 @@ import type {
   ServerConfig,
   ServerStatus,
 } from '../types.ts'
-import type { AlwaysLoadLimits } from './always-load.ts'
 import type { PinChecker } from './change-guard.ts'
-import type { Connection } from './connection.ts'
-import { toBlocks } from './content.ts'
+import { type Connection, defaultTimeouts, type HostTimeouts } from './connection.ts'
 import { createListeners, type Listeners } from './host-events.ts'
 import {
   alwaysLoadedFirst,
@@ -28,9 +26,9 @@ import {
   hasAlwaysLoadedTools,
   type Member,
   whyUnavailable,
-} from './member.ts'
+} from './member-lists.ts'
 import { Members } from './members.ts'
-import { defaultTimeouts, type HostTimeouts } from './timers.ts'
+import type { AlwaysLoadLimits } from './publisher.ts'
 
 /** Options of `createMcpHost`. */
 export type McpHostOptions = {
@@ -288,4 +286,44 @@ async function eachInTurn(
     task(connection)
     await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+type McpBlock = CallOutput['content'][number]
+
+const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
+export function toBlocks({ content, structuredContent }: CallOutput): Block[] {
+  if (content.length > 0) return content.map(toBlock)
+  if (structuredContent !== undefined) return [text(toJson(structuredContent))]
+  return []
+}
+
+function toBlock(block: McpBlock): Block {
+  const { type, data, mimeType, uri } = block
+  if (type === 'text') return text(String(block.text ?? ''))
+  if (type === 'image' && IMAGES.has(String(mimeType))) return image(String(mimeType), String(data))
+  if (type === 'image' || type === 'audio')
+    return text(`[${type} of type ${mimeType}, ${String(data ?? '').length} base64 characters]`)
+  if (type === 'resource_link') {
+    const about = [block.title ?? block.name, block.description].filter(Boolean).join(': ')
+    return text(`[resource ${uri}${about ? ` (${about})` : ''}]`)
+  }
+  if (type === 'resource') return resource((block.resource ?? {}) as Partial<McpBlock>)
+  return text(toJson(block))
+}
+
+function resource({ uri, mimeType, text: written, blob }: Partial<McpBlock>): Block {
+  if (typeof written === 'string') return text(`[resource ${uri}]\n${written}`)
+  if (typeof blob === 'string' && IMAGES.has(String(mimeType))) return image(String(mimeType), blob)
+  return text(
+    `[resource ${uri} of type ${mimeType ?? 'unknown'}, ${String(blob ?? '').length} base64 characters]`,
+  )
+}
+
+function text(written: string): Block {
+  return { type: 'text', text: written }
+}
+
+function image(mediaType: string, data: string): Block {
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data } }
 }

@@ -4,11 +4,10 @@ import type { Fields } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
 import type { HostEvent, ServerConfig } from '../types.ts'
 import { Connection } from './connection.ts'
-import type { ConnectionOptions } from './connection-types.ts'
 import type { McpHostOptions } from './host.ts'
 import { eventOf } from './host-events.ts'
-import { type Member, newMember } from './member.ts'
-import { MemberLists } from './member-lists.ts'
+import { type Member, MemberLists, newMember } from './member-lists.ts'
+import type { ConnectionOptions } from './server-record.ts'
 
 type MembersOptions = Pick<
   McpHostOptions,

@@ -1,7 +1,8 @@
-// Forwards a server's notifications at a limited rate: coalesces changes of lists and resources, and drops excess log
-// messages.
+// Forwards a server's notifications and progress at a limited rate: coalesces changes of lists and resources, and drops
+// excess log messages.
 // Implements H4, H6.
 import type { Fields } from '@toolshelf/core/internal'
+import type { CallOptions, Progress } from '../types.ts'
 
 type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
@@ -132,5 +133,55 @@ function createPace({ minGapMs, later, now, task }: PaceOptions): () => void {
       },
       Math.max(minGapMs / 5, ranAt + gap - changedAt),
     )
+  }
+}
+
+const BURST = 50
+const PER_SECOND = 10
+/** Milliseconds after which a delayed progress notification is forwarded. */
+const PAUSE_MS = 200
+
+/** Makes a call with rate-limited progress. `shown` makes a message safe to display. */
+export async function withPacedProgress<Output>(
+  { onProgress, ...options }: CallOptions,
+  shown: (message: string) => string,
+  call: (options: CallOptions) => Promise<Output>,
+): Promise<Output> {
+  if (!onProgress) return call(options)
+  const mayReport = createBucket(BURST, PER_SECOND / 1000, () => performance.now())
+  let latest: Progress | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const pass = ({ message, ...step }: Progress) =>
+    onProgress({ ...step, ...(message === undefined ? {} : { message: shown(String(message)) }) })
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const held = latest
+    latest = undefined
+    if (held) pass(held)
+  }
+  const flushLater = () => {
+    timer = undefined
+    if (latest === undefined) return
+    if (mayReport()) flush()
+    else timer = setTimeout(flushLater, PAUSE_MS)
+  }
+  const report = (progress: Progress) => {
+    if (mayReport()) {
+      latest = undefined
+      pass(progress)
+      return
+    }
+    latest = progress
+    timer ??= setTimeout(flushLater, PAUSE_MS)
+  }
+  try {
+    return await call({ ...options, onProgress: report })
+  } finally {
+    try {
+      flush()
+    } catch {
+      // A failing listener must not lose the result.
+    }
   }
 }

@@ -1,8 +1,12 @@
 // Logs the user in to a remote server: discovers the authorization server, opens the browser and receives the redirect.
 // Stores nothing before the login is complete, so that a cancelled login leaves the previous one unchanged.
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import {
   type AuthProvider,
+  assertSecureTokenEndpoint,
   auth,
   computeScopeUnion,
   discoverOAuthServerInfo,
@@ -10,19 +14,20 @@ import {
   IssuerMismatchError,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
+  type OAuthMetadata,
   RegistrationRejectedError,
   type StoredOAuthClientInformation,
   StreamableHTTPClientTransport,
+  selectClientAuthMethod,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { hasCode, oneLine, type StateStore } from '@toolshelf/core/internal'
-import { OptionError } from '@toolshelf/core/internal/node'
+import { isSecret, OptionError } from '@toolshelf/core/internal/node'
 import { createRedactor } from '../redact.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/session.ts'
 import type { ServerConfig } from '../types.ts'
 import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'
-import { listenForCallback } from './callback.ts'
-import { type CredentialFile, openCredentials } from './credentials.ts'
+import { type CredentialFile, type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
 /** Options of `login`. */
 export type LoginOptions = {
@@ -237,4 +242,146 @@ function explain(error: unknown): string {
   if (error instanceof IssuerMismatchError)
     return 'the issuer that its authorization server names is not the expected one; nothing was stored'
   return describeOAuthError(error)
+}
+
+/** A server that waits for the redirect. */
+type Callback = {
+  readonly url: string
+  /** The parameters of the one answer with the expected state. */
+  readonly answer: Promise<URLSearchParams>
+  close(): void
+}
+
+type CallbackOptions = {
+  readonly state: string
+  /** The port. Default: any free one. */
+  readonly port?: number
+  /** Milliseconds. Default: five minutes. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** Starts the server. */
+export async function listenForCallback({
+  state,
+  port = 0,
+  timeoutMs = FIVE_MINUTES_MS,
+  signal,
+}: CallbackOptions): Promise<Callback> {
+  const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
+  // Prevents an unhandled rejection if nobody waits any more.
+  answer.catch(() => {})
+  let isAnswered = false
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+    if (request.method !== 'GET' || pathname !== PATH) return show(response, 404, 'Not found.')
+    if (isAnswered) return show(response, 410, 'This login is already over.')
+    if (!isSecret(searchParams.get('state') ?? '', state))
+      return show(response, 400, 'This answer does not belong to the current login.')
+    isAnswered = true
+    const isGranted = searchParams.has('code')
+    show(
+      response,
+      200,
+      `The login was ${isGranted ? 'granted' : 'refused'}. You can close this window.`,
+      () => resolve(searchParams),
+    )
+  })
+  server.on('error', reject)
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EADDRINUSE'
+      ? new OptionError('port', `port ${port} is in use`, 'set the option "port" to another')
+      : new Error(error.message)
+  })
+  const timer = setTimeout(() => reject(new Error('the login timed out; run it again')), timeoutMs)
+  const cancel = () => reject(new Error('the login was cancelled'))
+  signal?.addEventListener('abort', cancel)
+  if (signal?.aborted) cancel()
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
+    answer,
+    close() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const PATH = '/callback'
+const FIVE_MINUTES_MS = 300_000
+
+/** Shows fixed texts only, nothing from the request. */
+function show(response: ServerResponse, status: number, text: string, onShown?: () => void): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'",
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  })
+  response.end(`<!doctype html><title>Toolshelf</title><p>${text}</p>`, onShown)
+}
+
+function withResolvers<Value>() {
+  let resolve: (value: Value) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<Value>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}
+
+type LogoutOptions = {
+  readonly folder: string
+  /** Where logins are stored instead of the folder. */
+  readonly store?: StateStore | undefined
+  readonly server: string
+  readonly notify: (message: string) => void
+}
+
+/** Deletes all logins of a server, even if the server could not be reached; returns how many there were. */
+export async function logout({ folder, store, server, notify }: LogoutOptions): Promise<number> {
+  const addresses = await loggedInAddresses(folder, server, store)
+  for (const url of addresses) {
+    const file = openCredentials({ folder, store, server, url, notify })
+    await file.alone(async () => {
+      const stored = await file.read()
+      if (stored) await revoke(stored).catch((error) => notify(notRevoked(error, stored)))
+      await file.remove()
+    })
+  }
+  return addresses.length
+}
+
+function notRevoked(error: unknown, stored: Credentials): string {
+  const { host } = new URL(stored.discovery.authorizationServerUrl)
+  return `the login is forgotten here, but ${host} may still accept it: ${describeOAuthError(error, stored)}`
+}
+
+async function revoke({ tokens, client, discovery }: Credentials): Promise<void> {
+  const metadata = (discovery as OAuthDiscoveryState).authorizationServerMetadata
+  const endpoint = (metadata as OAuthMetadata | undefined)?.revocation_endpoint
+  if (endpoint === undefined) throw new Error('it does not support revocation')
+  const url = assertSecureTokenEndpoint(endpoint)
+  const method = selectClientAuthMethod(client, metadata?.token_endpoint_auth_methods_supported ?? [])
+  const secret = client.client_secret ?? ''
+  const headers =
+    method === 'client_secret_basic' ? { authorization: basic(client.client_id, secret) } : undefined
+  for (const kind of ['refresh_token', 'access_token'] as const) {
+    const token = tokens[kind]
+    if (!token) continue
+    const body = new URLSearchParams({ token, token_type_hint: kind })
+    if (method !== 'client_secret_basic') body.set('client_id', client.client_id)
+    if (method === 'client_secret_post') body.set('client_secret', secret)
+    const response = await briefFetch(url, { method: 'POST', body, headers, redirect: 'error' })
+    if (!response.ok) throw new Error(`it answered with HTTP ${response.status}`)
+  }
+}
+
+function basic(id: string, secret: string): string {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 }

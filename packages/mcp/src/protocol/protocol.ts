@@ -341,3 +341,17 @@ export function headerFault(schema: unknown): string | undefined {
 
   return visit(schema, true, 0)
 }
+
+/** The server neither answered nor reported progress in time. */
+export class SilenceError extends Error {
+  readonly limit: number
+  constructor(limit: number) {
+    super('it did not answer in time')
+    this.limit = limit
+  }
+}
+
+/** Whether a request of a session failed because the server was silent for too long. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof SilenceError
+}

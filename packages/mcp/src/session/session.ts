@@ -1,10 +1,12 @@
-// Implements one session with a server: opens it, lists, sends requests within their time, refuses what is not asked for, closes
 // it. Does not validate responses strictly, because one malformed field must not lose the rest.
-// Implements H1, H4, H6, H9.
+// Implements one session with a server: opens it, lists, sends requests within their time, refuses what is not asked for, closes, H1, H4, H6, H9.
 import {
+  CLIENT_CAPABILITIES_META_KEY,
   Client,
   type ClientCapabilities,
   InsufficientScopeError,
+  LOG_LEVEL_META_KEY,
+  type McpSubscription,
   type RequestOptions,
   SdkError,
   SdkErrorCode,
@@ -20,12 +22,14 @@ import {
   type ClientCall,
   connectionFailure,
   currentCall,
+  isSilence,
   LateServer,
   type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
   passableMeta,
   SessionError,
+  SilenceError,
   withPassableMeta,
 } from '../protocol/protocol.ts'
 import type {
@@ -33,12 +37,11 @@ import type {
   CallOptions,
   CallOutput,
   ListedTool,
+  QuestionHandler,
   RemoteConfig,
   ServerConfig,
 } from '../types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { createModern } from './modern.ts'
-import { isSilence, SilenceError } from './silence.ts'
 import { createBudget, type StdioLimits, StdioTransport, stdioLimits } from './stdio.ts'
 
 export type ServerSession = {
@@ -651,4 +654,76 @@ function lengthOf(entry: unknown): number {
   } catch {
     return MAX_CHARACTERS / 8
   }
+}
+
+/** The newer protocol of a connection. */
+type Modern = {
+  /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
+  inRounds(send: (added: Fields) => Promise<Fields>, options: SessionCallOptions): Promise<Fields>
+  /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */
+  instead(method: string, params: Fields): Promise<Fields> | undefined
+}
+
+const MAX_ROUNDS = 20
+
+/** Creates the newer protocol of a client: a call is sent again with the answers, client capabilities go with each request. */
+export function createModern(client: Client): Modern {
+  const subscriptions = new Map<string, McpSubscription>()
+  const hasLogging = client.getServerCapabilities()?.logging !== undefined
+  let level: unknown = 'info'
+
+  const metaFor = (questionHandler: QuestionHandler | undefined) => ({
+    ...(questionHandler?.capabilities
+      ? { [CLIENT_CAPABILITIES_META_KEY]: questionHandler.capabilities }
+      : {}),
+    ...(hasLogging ? { [LOG_LEVEL_META_KEY]: level } : {}),
+  })
+
+  async function subscribe(uri: string): Promise<Fields> {
+    if (!subscriptions.has(uri)) subscriptions.set(uri, await client.listen({ resourceSubscriptions: [uri] }))
+    return {}
+  }
+
+  async function unsubscribe(uri: string): Promise<Fields> {
+    await subscriptions.get(uri)?.close()
+    subscriptions.delete(uri)
+    return {}
+  }
+
+  return {
+    async inRounds(send, { questionHandler, signal, meta }) {
+      let added: Fields = {}
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(questionHandler) } })
+        if (result.resultType !== 'input_required') return result
+        const { inputRequests, requestState } = result
+        added = {
+          inputResponses: await answer((inputRequests ?? {}) as Questions, questionHandler, signal),
+          ...(requestState !== undefined ? { requestState } : {}),
+        }
+      }
+      throw new Error(`it asked ${MAX_ROUNDS} questions without giving an answer`)
+    },
+    instead(method, params) {
+      if (method === 'resources/subscribe') return subscribe(String(params.uri))
+      if (method === 'resources/unsubscribe') return unsubscribe(String(params.uri))
+      if (method !== 'logging/setLevel') return undefined
+      level = params.level
+      return Promise.resolve({})
+    },
+  }
+}
+
+type Questions = { readonly [key: string]: { readonly method: string; readonly params?: Fields } }
+
+async function answer(
+  questions: Questions,
+  questionHandler: QuestionHandler | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Fields> {
+  const answers = Object.entries(questions).map(async ([key, { method, params = {} }]) => {
+    if (!questionHandler) throw new Error(`it asks for ${method}, but no client can answer`)
+    return [key, await questionHandler.ask(method, params, signal, key)] as const
+  })
+  return Object.fromEntries(await Promise.all(answers))
 }

@@ -1,7 +1,9 @@
 // Runs a server as a child process. Unlike the SDK's transport, it owns the whole process group, so that processes
 // started by `npx` end too, keeps the last lines of stderr, and throttles a server that floods.
-// Implements H1, H6.
+// Implements H1, H6, H12.
+
 import type { ChildProcess } from 'node:child_process'
+import { posix, win32 } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { cleanText, parseJson, wellFormedJson } from '@toolshelf/core/internal'
@@ -10,7 +12,6 @@ import spawn from 'cross-spawn'
 import { DEPTH, depthOf } from '../config/gateway-depth.ts'
 import { lastLinesWithError } from '../protocol/protocol.ts'
 import type { StdioConfig } from '../types.ts'
-import { serverEnvironment } from './environment.ts'
 
 export type StdioLimits = {
   /** Bytes of one message from the server, and of messages to it that wait to be read. Default: 32 MB. */
@@ -444,4 +445,69 @@ export function createBudget(capacity: number, refill: number): (passed: number,
     left = Math.min(capacity, left + passed * refill) - spent
     return left >= 0 ? 0 : -left / refill
   }
+}
+
+/** Where the variables come from. Default: this process. */
+type EnvironmentSource = {
+  readonly environment?: NodeJS.ProcessEnv
+  readonly platform?: NodeJS.Platform
+  /** The path of our own Node; programs beside it, such as `npx`, are found last. */
+  readonly program?: string
+}
+
+/** Names in upper case, of all platforms; proxies are often written in lower case. */
+const COMMON: ReadonlySet<string> = new Set([
+  // The user, the shell and the system.
+  ...['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
+  ...['APPDATA', 'COMSPEC', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'NUMBER_OF_PROCESSORS', 'PATHEXT'],
+  ...['PROCESSOR_ARCHITECTURE', 'PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)', 'PROGRAMW6432'],
+  ...['SYSTEMDRIVE', 'SYSTEMROOT', 'USERNAME', 'USERPROFILE', 'WINDIR'],
+  // The language, the time zone and temporary folders.
+  ...['LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TMP', 'TEMP'],
+  // Proxies and certificates.
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY', 'NODE_USE_SYSTEM_CA'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE'],
+  // The SSH agent and the desktop.
+  ...['SSH_AUTH_SOCK', 'DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS'],
+])
+const PREFIX = /^(?:LC_|XDG_|NPM_CONFIG_)/
+const CREDENTIAL = /^NPM_CONFIG_.*(?:AUTH|PASS|TOKEN|SECRET|USERNAME|KEY)/
+/** Our own variables may hold keys of the gateway and of its store. */
+const OWN = /^TOOLSHELF_/
+
+/** Returns the environment of a server process: what any program of its user needs, and what its entry names. */
+export function serverEnvironment(
+  { env, inheritEnv = [] }: Pick<StdioConfig, 'env' | 'inheritEnv'>,
+  {
+    environment = process.env,
+    platform = process.platform,
+    program = process.execPath,
+  }: EnvironmentSource = {},
+): { [name: string]: string } {
+  const isWindows = platform === 'win32'
+  /** Windows knows one variable by a name in any case. */
+  const keyOf = (name: string) => (isWindows ? name.toUpperCase() : name)
+  const named = new Set(inheritEnv === true ? [] : inheritEnv.map(keyOf))
+  const chosen = new Map<string, readonly [name: string, value: string]>()
+  for (const [name, value] of Object.entries(environment)) {
+    const isWanted = inheritEnv === true || named.has(keyOf(name)) || isCommon(name.toUpperCase())
+    // A value that begins with `()` is a function of a shell.
+    if (value === undefined || value.startsWith('()') || OWN.test(name.toUpperCase()) || !isWanted) continue
+    chosen.set(keyOf(name), [name, value])
+  }
+  const [pathName, path] = chosen.get('PATH') ?? ['PATH', '']
+  chosen.set('PATH', [pathName, withFolderOf(program, path, isWindows ? win32 : posix)])
+  for (const [name, value] of Object.entries(env)) chosen.set(keyOf(name), [name, value])
+  return Object.fromEntries(chosen.values())
+}
+
+function isCommon(name: string): boolean {
+  return COMMON.has(name) || (PREFIX.test(name) && !CREDENTIAL.test(name))
+}
+
+/** Adds the folder of a program at the end, unless it is there. */
+function withFolderOf(program: string, path: string, { delimiter, dirname }: typeof posix): string {
+  const folders = path.split(delimiter).filter((folder) => folder !== '')
+  const own = dirname(program)
+  return folders.includes(own) ? path : [...folders, own].join(delimiter)
 }

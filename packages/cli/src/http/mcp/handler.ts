@@ -4,15 +4,19 @@ import type { TraceListener } from '@toolshelf/core'
 import { fieldsOf, hasCode, type User } from '@toolshelf/core/internal'
 import type { ClientWork, LimitError } from '@toolshelf/core/internal/node'
 import { type Bodies, type InspectorHandler, isForInspector } from '@toolshelf/server/internal'
-import type { AccessWatch } from './access.ts'
+import type { TokenAccess } from '@toolshelf/server/internal/oauth'
+import type { ServicePages } from '../service.ts'
 import { type Guard, refusal } from './guard.ts'
-import type { ProtectedResource } from './pages.ts'
-import { type HttpPages, METRICS_PATH } from './pages.ts'
-import type { NoSession, Session, SessionClient, Sessions } from './sessions.ts'
+import type { AccessWatch, NoSession, Session, SessionClient, Sessions } from './sessions.ts'
 import type { Stateless } from './stateless.ts'
-import type { Traffic } from './traffic.ts'
+import { type Traffic, whenOver } from './traffic.ts'
 
 export const PATH = '/mcp'
+const METRICS_PATH = '/metrics'
+
+/** What the gateway needs of OAuth, besides the users that it finds by tokens. */
+export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
+
 /** Most messages in one body. The SDK has the same limit, but counts only after processing each message. */
 const MAX_BATCH = 100
 
@@ -29,7 +33,9 @@ type RequestHandlerOptions = {
   readonly trace?: TraceListener | undefined
   readonly inspector?: InspectorHandler | undefined
   /** Health, readiness and metrics. */
-  readonly pages: HttpPages
+  readonly pages: ServicePages
+  /** Whether metrics need no key. */
+  readonly hasOpenMetrics: boolean
   readonly traffic: Traffic
   /** Tells clients without a token where to get one. */
   readonly protectedResource?: ProtectedResource | undefined
@@ -37,15 +43,18 @@ type RequestHandlerOptions = {
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, inspector, pages, protectedResource } = options
+  const { guard, inspector, pages, hasOpenMetrics, sessions, protectedResource } = options
   const answer = createTrackedAnswer(options)
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
     const { pathname } = new URL(request.url)
     const stranger = guard.checkHost(request)
-    const page = pages.open(pathname, stranger === undefined)
-    if (page) return page
+    // Probes use a container's address as host; they learn only whether it is healthy.
+    if (pathname === '/health')
+      return Response.json({ status: 'ok', ...(stranger ? {} : { clients: sessions.size() }) })
+    if (pathname === '/ready') return asResponse(await pages.ready())
+    if (pathname === METRICS_PATH && hasOpenMetrics) return asResponse(await pages.metrics())
     if (stranger) return stranger
     const metadata = protectedResource?.metadataAt(pathname)
     if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
@@ -56,10 +65,14 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     if (pathname === METRICS_PATH)
       return user && !user.profile.isOperator
         ? refusal(403, 'metrics are for operators; use the key of one')
-        : pages.metrics()
+        : asResponse(await pages.metrics())
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
     return answer(request, { address: network, user })
   }
+}
+
+function asResponse({ body, ...head }: Awaited<ReturnType<ServicePages['metrics' | 'ready']>>): Response {
+  return new Response(body, head)
 }
 
 /**
@@ -204,37 +217,10 @@ async function untilOver(
   }
 }
 
-/** Wraps the response; reports when its body has been sent or its reader has disconnected. The signal ends it early. */
-function whenOver(response: Response, over: () => void, signal?: AbortSignal): Response {
-  if (!response.body) {
-    over()
-    return response
-  }
-  let isOver = false
-  const once = () => {
-    if (!isOver) over()
-    isOver = true
-  }
-  const reader = response.body.getReader()
-  const end = () => void reader.cancel(signal?.reason).catch(() => {})
-  signal?.addEventListener('abort', end, { once: true })
-  if (signal?.aborted) end()
-  const body = new ReadableStream({
-    async pull(controller) {
-      const next = await reader.read().catch(() => ({ done: true as const, value: undefined }))
-      if (!next.done) return controller.enqueue(next.value)
-      once()
-      controller.close()
-    },
-    async cancel(reason) {
-      once()
-      await reader.cancel(reason)
-    },
-  })
-  return new Response(body, { status: response.status, headers: response.headers })
-}
-
-/** Values of one request body; an argument of a tool call counts as one. */
+/**
+ * Values of one request body. The SDK validates each with its schemas, which takes seconds for a million. An argument of a
+ * tool call, which is passed on unvalidated, counts as one; those of a prompt count in full: the SDK's error would list them.
+ */
 const MAX_VALUES = 10_000
 
 /** Returns the reason to refuse messages that have too many values; undefined if they have not. */

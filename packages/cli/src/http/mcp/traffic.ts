@@ -113,26 +113,36 @@ function isContinuing({ method, id, params }: Fields): boolean {
 
 /** Returns the response with a body that the gateway can end. */
 function endable(response: Response, open: Set<() => void>): Response {
-  if (!response.body) return response
+  const ending = new AbortController()
+  const end = () => ending.abort()
+  open.add(end)
+  return whenOver(response, () => open.delete(end), ending.signal)
+}
+
+/** Wraps the response; reports when its body has been sent or its reader has disconnected. The signal ends it early. */
+export function whenOver(response: Response, over: () => unknown, signal?: AbortSignal): Response {
+  if (!response.body) {
+    over()
+    return response
+  }
+  let isOver = false
+  const once = () => {
+    if (!isOver) over()
+    isOver = true
+  }
   const reader = response.body.getReader()
-  let end = () => {}
+  const end = () => void reader.cancel(signal?.reason).catch(() => {})
+  signal?.addEventListener('abort', end, { once: true })
+  if (signal?.aborted) end()
   const body = new ReadableStream({
-    start(controller) {
-      end = () => {
-        if (!open.delete(end)) return
-        controller.close()
-        void reader.cancel().catch(() => {})
-      }
-      open.add(end)
-    },
     async pull(controller) {
       const next = await reader.read().catch(() => ({ done: true as const, value: undefined }))
-      if (!open.has(end)) return
-      if (next.done) end()
-      else controller.enqueue(next.value)
+      if (!next.done) return controller.enqueue(next.value)
+      once()
+      controller.close()
     },
     async cancel(reason) {
-      open.delete(end)
+      once()
       await reader.cancel(reason)
     },
   })

@@ -1,6 +1,5 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
-
 import type { TraceListener } from '@toolshelf/core'
 import { hasCode } from '@toolshelf/core/internal'
 import { type ClientWork, createClientWork, type LimitError } from '@toolshelf/core/internal/node'
@@ -23,13 +22,12 @@ import {
   type UpstreamCall,
   withoutSearchBetas,
 } from '@toolshelf/messages/internal'
-import type { MayForward } from './forwarder.ts'
+import type { ServicePages } from '../service.ts'
+import type { BodyMemory } from './body.ts'
 import { callFor, createForwarder, type Forwarder, forward } from './forwarder.ts'
 import { type AuthenticatedClient, type RequestGuard, refuseUser } from './guard.ts'
-import type { BodyMemory } from './held-bytes.ts'
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { MessagesMetrics } from './metrics.ts'
-import type { ServerPages } from './pages.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { type EventStream, openEventStream, sendAnswer, sendMessage } from './respond.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
@@ -48,12 +46,17 @@ type EndpointOptions = {
   readonly silenceMs: number
   readonly headWaitMs: number
   /** Health, readiness and metrics. */
-  readonly pages: ServerPages
+  readonly pages: ServicePages
+  /** Whether metrics need no key. */
+  readonly hasOpenMetrics: boolean
 }
+
+/** Paths that need no key. */
+const OPEN: ReadonlySet<string> = new Set(['/health', '/ready', '/api/hello'])
 
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
-  const { gateway, guard, mayForward, pages } = options
+  const { gateway, guard, mayForward, pages, hasOpenMetrics } = options
   const { upstream } = gateway
   const forwarder = createForwarder(options)
   const { generate, counting } = createReplies(options, forwarder)
@@ -62,7 +65,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const { incoming, path } = context
     if (!context.address)
       throw refuseRequest(400, 'invalid_request_error', 'the request target is not a valid URL')
-    const isOpen = pages.isOpen(path) || path === '/api/hello'
+    const isOpen = OPEN.has(path) || (hasOpenMetrics && path === '/metrics')
     const client = isOpen ? undefined : await guard.admit(incoming)
     if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
     context.user = client?.user?.id
@@ -271,4 +274,29 @@ function refuseUpgrade({ path }: RequestContext): never {
 function document(value: unknown): HttpAnswer {
   const body = value === '' ? '' : JSON.stringify(value)
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
+}
+
+export type MayForward = (method: string, path: string) => boolean
+
+const ALWAYS = ['GET /v1/models/*']
+const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/
+
+/** The requests that are forwarded unread: few, as they carry the operator's key. Each rule is a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
+export function createForwardRules(rules: readonly string[]): MayForward {
+  const wrong = rules.find((rule) => !RULE.test(rule))
+  if (wrong !== undefined)
+    throw new Error(`forward: "${wrong}" is not a rule; write a method and a path, as in "GET /v1/files/*"`)
+  const patterns = [...ALWAYS, ...rules].map((rule) => rule.split('/'))
+  return (method, path) => {
+    const parts = `${method} ${path}`.split('/')
+    return patterns.some((pattern) => pattern.length === parts.length && pattern.every(fits(parts)))
+  }
+}
+
+/** `*` matches no escapes, dots or empty segments: an upstream could resolve them to a path outside the rule. */
+function fits(parts: readonly string[]): (segment: string, index: number) => boolean {
+  return (segment, index) => {
+    const part = parts[index] ?? ''
+    return segment === '*' ? /^[\w.:@~-]+$/.test(part) && !/^\.+$/.test(part) : segment === part
+  }
 }

@@ -1,5 +1,4 @@
 // Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
-
 import type { MessagesGateway } from '@toolshelf/messages'
 import {
   type Flow,
@@ -8,9 +7,8 @@ import {
   type UpstreamCall,
   type UpstreamOrigin,
 } from '@toolshelf/messages/internal'
-import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { type BodyMemory, flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import type { AuthenticatedClient } from './guard.ts'
-import type { BodyMemory } from './held-bytes.ts'
 import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
 import { sendOn } from './respond.ts'
 import { reserveTokens } from './token-count.ts'
@@ -111,29 +109,4 @@ export async function forward(
 /** Returns what the upstream gets of a request besides its body. */
 export function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
   return { headers, signal: gone }
-}
-
-export type MayForward = (method: string, path: string) => boolean
-
-const ALWAYS = ['GET /v1/models/*']
-const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/
-
-/** Each rule is a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
-export function createForwardRules(rules: readonly string[]): MayForward {
-  const wrong = rules.find((rule) => !RULE.test(rule))
-  if (wrong !== undefined)
-    throw new Error(`forward: "${wrong}" is not a rule; write a method and a path, as in "GET /v1/files/*"`)
-  const patterns = [...ALWAYS, ...rules].map((rule) => rule.split('/'))
-  return (method, path) => {
-    const parts = `${method} ${path}`.split('/')
-    return patterns.some((pattern) => pattern.length === parts.length && pattern.every(fits(parts)))
-  }
-}
-
-/** `*` matches no escapes, dots or empty segments: an upstream could resolve them to a path outside the rule. */
-function fits(parts: readonly string[]): (segment: string, index: number) => boolean {
-  return (segment, index) => {
-    const part = parts[index] ?? ''
-    return segment === '*' ? /^[\w.:@~-]+$/.test(part) && !/^\.+$/.test(part) : segment === part
-  }
 }

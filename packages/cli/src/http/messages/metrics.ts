@@ -8,10 +8,7 @@ import {
 } from '@toolshelf/core/internal'
 
 /** Counters of a Messages gateway, as `/metrics` shows them. */
-export type MessagesMetrics = MetricRegistry<CounterName> & {
-  /** Counts a request as active until the returned function is called. */
-  readonly begin: () => () => void
-}
+export type MessagesMetrics = MetricRegistry<keyof typeof series>
 
 /** The label that distinguishes the series of the two gateways. */
 export const GATEWAY_LABEL = { gateway: 'messages' } as const
@@ -36,23 +33,7 @@ const series = {
   ...storeSeries,
 } as const satisfies SeriesTable
 
-/** The name of a gateway counter or gauge. */
-export type CounterName = keyof typeof series
-
 /** Creates the counters of a gateway, all zero. */
 export function createMessagesMetrics(): MessagesMetrics {
-  const registry = createMetricRegistry<CounterName>(series)
-  let active = 0
-  registry.read('toolshelf_active_requests', () => [{ labels: GATEWAY_LABEL, value: active }])
-  return {
-    ...registry,
-    begin() {
-      active++
-      let isOver = false
-      return () => {
-        if (!isOver) active--
-        isOver = true
-      }
-    },
-  }
+  return createMetricRegistry<keyof typeof series>(series)
 }

@@ -1,8 +1,10 @@
 // The state of one HTTP request while the server handles it, and the headers and metrics that report its outcome.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cut, type Figures } from '@toolshelf/core/internal'
+import type { MessagesGateway } from '@toolshelf/messages'
 import {
   type ApiName,
+  conversationStart,
   type Headers,
   type InboundApi,
   maskable,
@@ -10,6 +12,7 @@ import {
   type ReplyWriter,
   type RequestOutcome,
   reasonIn,
+  traceparentIn,
 } from '@toolshelf/messages/internal'
 import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { ReservedTokens } from './token-count.ts'
@@ -164,4 +167,52 @@ function recordFigures(metrics: MessagesMetrics, mode: string, figures: Figures 
   metrics.add('toolshelf_dollars_without_total', { mode }, dollarsWithout)
   metrics.add('toolshelf_dollars_with_total', { mode }, dollarsWith)
   metrics.add('toolshelf_dollars_saved', { mode }, dollarsSaved)
+}
+
+/**
+ * Reports a request. Does nothing if nobody listens, or for requests that ask for no reply or were refused unread: strangers must not
+ * be able to fill a log.
+ */
+export function reportAnswer(
+  { openTrace }: MessagesGateway,
+  { incoming, api, model, outcome, error, user }: RequestContext,
+  status: number,
+  milliseconds: number,
+): void {
+  if (!openTrace || (outcome === undefined && model === undefined)) return
+  const headers = headersOf(incoming)
+  const trace = outcome?.trace ?? openTrace(conversationStart(headers, user))
+  const figures = outcome?.figures()
+  // Without spreads, which take longer than all the rest of this.
+  trace({
+    type: 'answered',
+    status,
+    milliseconds,
+    model,
+    mode: outcome?.mode ?? 'refused',
+    wire: outcome?.wire,
+    why: outcome?.why ?? 'invalid request',
+    api: api.name,
+    pool: outcome?.pool,
+    toolsGiven: outcome?.toolsGiven ?? 0,
+    toolsVisible: outcome?.toolsVisible ?? 0,
+    searches: outcome?.searches ?? 0,
+    loaded: outcome?.loaded ?? [],
+    rounds: outcome?.rounds ?? 0,
+    traceparent: traceparentIn(headers),
+    error,
+    tokensWithout: figures?.tokensWithout,
+    tokensWith: figures?.tokensWith,
+    dollarsWithout: figures?.dollarsWithout,
+    dollarsWith: figures?.dollarsWith,
+  })
+}
+
+/** The headers that say something about a conversation. */
+function headersOf({ headers }: RequestContext['incoming']): Headers {
+  const { traceparent, 'user-agent': agent } = headers
+  return {
+    ...(typeof traceparent === 'string' ? { traceparent } : {}),
+    ...(agent === undefined ? {} : { 'user-agent': agent }),
+  }
 }

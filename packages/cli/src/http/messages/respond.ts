@@ -1,6 +1,5 @@
 // Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
 // Implements wire 35, 38.
-
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'

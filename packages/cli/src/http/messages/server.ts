@@ -1,8 +1,6 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { TraceListener } from '@toolshelf/core'
-import type { Authenticator, UsageMeter } from '@toolshelf/core/internal'
+import type { UsageMeter } from '@toolshelf/core/internal'
 import { isSecret, OptionError } from '@toolshelf/core/internal/node'
 import type { MessagesGateway, ModeSetting } from '@toolshelf/messages'
 import { AUTO, apiFor, type RequestOutcome } from '@toolshelf/messages/internal'
@@ -12,50 +10,42 @@ import {
   close,
   closeGently,
   createHttpServer,
-  createReadiness,
   isForInspector,
   LOOPBACK,
-  listen,
-  openTlsFiles,
-  type ReadinessCheck,
-  type TlsFiles,
-  watchProcess,
 } from '@toolshelf/server/internal'
-import { createEndpoints } from './endpoints.ts'
-import { createForwardRules } from './forwarder.ts'
+import {
+  type HttpService,
+  type HttpServiceOptions,
+  MAX_BODY_BYTES,
+  openService,
+  UNANSWERED,
+} from '../service.ts'
+import { createBodyMemory } from './body.ts'
+import { createEndpoints, createForwardRules } from './endpoints.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
-import { createBodyMemory } from './held-bytes.ts'
-import { createMessagesMetrics, type MessagesMetrics } from './metrics.ts'
-import { createServerPages } from './pages.ts'
-import { reportAnswer } from './report-answer.ts'
-import { failureReason, outcomeHeaders, type RequestContext, recordRequest } from './request-context.ts'
+import { createMessagesMetrics, GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
+import {
+  failureReason,
+  outcomeHeaders,
+  type RequestContext,
+  recordRequest,
+  reportAnswer,
+} from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
-export type MessagesHttpOptions = {
+export type MessagesHttpOptions = HttpServiceOptions & {
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: ModeSetting
   /** Counts requests for `/metrics`; default: its own. */
   readonly metrics?: MessagesMetrics
-  /** The port; 0 for any free one. */
-  readonly port: number
-  /** The address to listen on; any other than loopback needs `keys` or `users`, unless `isOpen`. Default: `127.0.0.1`. */
-  readonly address?: string
   /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
-  /** Finds the user of each request without one of `keys`: their mode, limits and events. */
-  readonly users?: Authenticator | undefined
   readonly usage?: UsageMeter | undefined
-  /** Receives an event for each request that a limit refuses. */
-  readonly trace?: TraceListener | undefined
-  /** Additional host names under which clients may reach it. */
-  readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
   /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. Default: false. */
   readonly isOpen?: boolean
-  /** Maximum bytes of a request body. Default: 32 MB. */
-  readonly maxBodyBytes?: number
   /** Maximum bytes of request bodies held at once; one client may use three quarters of it. Default: 512 MB. */
   readonly maxHeldBytes?: number
   /** Milliseconds without an event before a stream gets a ping. Default: 15,000. */
@@ -64,18 +54,8 @@ export type MessagesHttpOptions = {
   readonly headWaitMs?: number
   /** Milliseconds for receiving a whole request; its headers must arrive within a minute. Default: 300,000. */
   readonly requestTimeoutMs?: number
-  /** Called with problems of the certificate's files. */
-  readonly notify?: (message: string) => void
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
-  /** Handles requests below `/inspect`; checks their hosts, origins and keys itself. They are not reported. */
-  readonly inspector?: (request: Request) => Promise<Response>
-  /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
-  readonly tls?: TlsFiles
-  /** Lets anyone read `/metrics`; without it they need a key, if there is one. Default: false. */
-  readonly hasOpenMetrics?: boolean
-  /** Conditions, besides the gateway's own, for `/ready` to report ready. */
-  readonly readinessChecks?: readonly ReadinessCheck[]
 }
 
 /** What the server reports about a finished request. */
@@ -98,28 +78,10 @@ export type RequestRecord = {
   readonly user?: string | undefined
 }
 
-export type MessagesHttpGateway = {
-  /** The URL at which it listens. */
-  readonly url: string
-  activeRequests(): number
-  /** Reads the files of the certificate again. */
-  reloadTls(): void
-  /**
-   * Shuts down gracefully: `/ready` fails at once; after `delayMs` it accepts no more requests and finishes those in
-   * progress, or aborts them after `timeoutMs`.
-   */
-  drain(timeoutMs: number, delayMs?: number): Promise<void>
-  /** Closes immediately and aborts requests in progress. */
-  close(): Promise<void>
-}
-
-const MAX_BODY_BYTES = 32_000_000
 const MAX_HELD_BYTES = 512_000_000
 const SILENCE_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
-/** The status recorded when the client disconnects before the response. */
-const UNANSWERED = 499
 
 /**
  * Serves a gateway over HTTP. Beyond loopback it needs `keys` or `users`, unless `isOpen`.
@@ -127,9 +89,9 @@ const UNANSWERED = 499
  * @example
  * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
-export async function serveMessagesGateway(options: MessagesHttpOptions): Promise<MessagesHttpGateway> {
+export async function serveMessagesGateway(options: MessagesHttpOptions): Promise<HttpService> {
   const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
-  const { address = '127.0.0.1', keys = [], hosts = [] } = options
+  const { address = '127.0.0.1', keys = [], hosts = [], hasOpenMetrics = false } = options
   const { maxBodyBytes = MAX_BODY_BYTES, silenceMs = SILENCE_MS, isOpen = false, onDone = () => {} } = options
   const {
     requestTimeoutMs = REQUEST_TIMEOUT_MS,
@@ -143,9 +105,20 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
   const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { maxBodyBytes, bodyMemory, silenceMs, headWaitMs, trace }
-  const { tls, readiness, pages, pause, release } = openService(options, metrics)
-  const answer = createEndpoints({ mayForward, gateway, setting, metrics, guard, pages, ...limited })
+  const service = openService(options, metrics)
+  const { tls, readiness, pages, release } = service
+  const answer = createEndpoints({
+    mayForward,
+    gateway,
+    setting,
+    metrics,
+    guard,
+    pages,
+    hasOpenMetrics,
+    ...limited,
+  })
   let active = 0
+  metrics.read('toolshelf_active_requests', () => [{ labels: GATEWAY_LABEL, value: active }])
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
     void handleRequest(incoming, outgoing)
@@ -157,13 +130,11 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
     const gone = new AbortController()
     takeKeyFromPath(incoming, keys)
     const context = newContext(incoming, outgoing, gone.signal)
-    const over = metrics.begin()
     active++
     if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
     outgoing.once('close', () => {
       active--
       gone.abort(new Error('the client went away'))
-      over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       const { path, model, outcome, error, user } = context
@@ -181,17 +152,13 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
     }
   }
 
-  const url = await listen(server, port, address).catch((error: unknown) => {
-    release()
-    throw error
-  })
+  const url = await service.listen(server, port, address)
   return {
     url,
     activeRequests: () => active,
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
-      readiness.drain()
-      if (delayMs > 0) await pause(delayMs)
+      await service.beginDrain(delayMs)
       release()
       await closeGently(server, timeoutMs)
     },
@@ -208,27 +175,6 @@ function needsKey(address: string): OptionError {
     `listening on ${address} needs a key`,
     'set the option "keys" or "users", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
   )
-}
-
-/** What the server needs to be operated: certificates, readiness and metrics. */
-function openService(
-  { tls: files, notify, readinessChecks = [], ...options }: MessagesHttpOptions,
-  metrics: MessagesMetrics,
-) {
-  const tls = files && openTlsFiles(files, { notify })
-  const readiness = createReadiness({ checks: readinessChecks })
-  const processMetrics = watchProcess()
-  const { hasOpenMetrics = false } = options
-  const pages = createServerPages({ readiness, metrics, processMetrics, hasOpenMetrics })
-  const closing = new AbortController()
-  /** Waits, unless the server closes meanwhile. */
-  const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
-  const release = () => {
-    closing.abort()
-    tls?.close()
-    processMetrics.close()
-  }
-  return { tls, readiness, pages, pause, release }
 }
 
 /** Puts a key that is the first segment of the path, for clients that have no other place for it, into its header. */

@@ -1,15 +1,25 @@
-// Implements RunScript: a small program that calls the servers' tools, in one request of the client. Each of its calls
-// is an ordinary call; by default it may call only tools that are known to read only.
-import { mcpName, type PoolTool } from '@toolshelf/core'
+// Implements CallTools and RunScript: several calls of servers' tools in one request of the client, in a list or by a small
+// program. Each is an ordinary call; by default a script may call only tools that are known to read only.
+
+import { setMaxListeners } from 'node:events'
+import { mcpName, type PoolTool, type Shelf, type TraceListener } from '@toolshelf/core'
 import {
+  BATCH_TOOL,
+  batchContent,
+  CALL_TOOL,
+  callToolsTool,
   cleanText,
   errorMessage,
   type Fields,
   fieldsOf,
   quote,
+  READ_TOOL,
+  readBatch,
+  runBatch,
   SEARCH_TOOL,
   textOf,
 } from '@toolshelf/core/internal'
+import type { ClientWork } from '@toolshelf/core/internal/node'
 import {
   type CallForScript,
   createScriptRunner,
@@ -22,8 +32,121 @@ import {
   valueOfText,
 } from '@toolshelf/scripts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/greeting.ts'
-import type { CallOptions, CallOutput } from '../types.ts'
-import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
+import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
+
+/** Options of a call of the client, with the work of the message that it belongs to. */
+export type CountedCall = CallOptions & { readonly work: ClientWork }
+
+export type CallWay = {
+  /** Whether the client calls the tool as its own list defines it, including its output schema. */
+  readonly isListed?: boolean
+  /** Whether the result stays whole, because it does not go to the model. */
+  readonly isWhole?: boolean
+  /** Called for a valid call before it runs; rejects to refuse it. */
+  readonly permit?: (tool: PoolTool) => Promise<void>
+}
+
+/** Makes ordinary calls on behalf of a batch or script. */
+export type InnerCalls = {
+  readonly shelf: Shelf
+  readonly host: McpHost
+  /** Makes an ordinary call of a server's tool. */
+  call(name: string, input: Fields, options: CountedCall, way?: CallWay): Promise<CallOutput>
+  trace(options: CallOptions): TraceListener | undefined
+}
+
+const OWN = [SEARCH_TOOL, CALL_TOOL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
+
+/** Rejects calls of the gateway's own tools, which only the client may call. */
+export function refuseOwnTool(name: string, caller: string): void {
+  if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
+}
+
+type CallProgress = {
+  readonly report: (index: number) => (progress: Progress) => void
+  readonly end: (index: number) => void
+}
+
+/**
+ * Reports the progress of many calls as one: a finished call counts one, a running call the share that its server reports.
+ * The sum never decreases, as the protocol requires.
+ */
+export function progressOf(onProgress: CallOptions['onProgress'], total: number | undefined): CallProgress {
+  const shares = new Map<number, number>()
+  let reported = 0
+  const update = (index: number, share: number, message?: string) => {
+    shares.set(index, Math.max(share, shares.get(index) ?? 0))
+    const progress = [...shares.values()].reduce((sum, one) => sum + one, 0)
+    if (progress <= reported) return
+    reported = progress
+    onProgress?.({
+      progress,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    })
+  }
+  return {
+    report: (index) => (given) => {
+      const share = given.total ? given.progress / given.total : given.progress / (given.progress + 1)
+      update(index, Math.min(0.99, Math.max(0, share)), given.message)
+    },
+    end: (index) => update(index, 1),
+  }
+}
+
+export { BATCH_TOOL }
+
+/** The tool as clients list it. */
+export const gatewayBatchTool: OwnTool = {
+  name: BATCH_TOOL,
+  title: 'Call several tools',
+  description: callToolsTool.description,
+  inputSchema: callToolsTool.schema,
+  annotations: { readOnlyHint: false, openWorldHint: true },
+  _meta: ALWAYS_LOAD,
+}
+
+/** Makes the calls and returns one result: for each call a JSON object with what it returned. */
+export async function callInBatch(
+  input: unknown,
+  options: CountedCall,
+  { shelf, host, call }: InnerCalls,
+): Promise<CallOutput> {
+  const calls = readBatch(input)
+  if (typeof calls === 'string') return { content: [{ type: 'text', text: calls }], isError: true }
+  // Each call adds a listener, and Node warns about more than ten.
+  if (options.signal) setMaxListeners(0, options.signal)
+  const { byName } = shelf.partition().pool
+  const progress = progressOf(options.onProgress, calls.length)
+  const outputs = await runBatch(calls, {
+    scopeOf: ({ name }) => byName.get(name)?.server ?? name,
+    isReadOnly: ({ name, input: own }) => byName.has(name) && host.isReadOnly({ id: name, name, input: own }),
+    run: async ({ name, input: own }, index) => {
+      const output = await callOne(name, () =>
+        call(name, own, { ...options, onProgress: progress.report(index) }),
+      )
+      options.signal?.throwIfAborted()
+      progress.end(index)
+      return output
+    },
+  })
+  const results = outputs.map(({ content, structuredContent, isError }, index) => ({
+    ...{ name: calls[index]?.name ?? '', content, structuredContent, isFailed: isError === true },
+  }))
+  return {
+    content: batchContent(results) as unknown as CallOutput['content'],
+    ...(outputs.every(({ isError }) => isError === true) ? { isError: true } : {}),
+  }
+}
+
+async function callOne(name: string, call: () => Promise<CallOutput>): Promise<CallOutput> {
+  try {
+    refuseOwnTool(name, BATCH_TOOL)
+    return await call()
+  } catch (error) {
+    return { content: [{ type: 'text', text: errorMessage(error) }], isError: true }
+  }
+}
 
 export { SCRIPT_TOOL }
 

@@ -1,12 +1,10 @@
-// Tracks connected clients, and finds the one that can answer a question outside of a call. Recognises a client of the
-// sessionless protocol by the origin of its request and its client info.
+// Tracks connected clients: which is which, what it can do for servers, and which can answer a question outside of a call.
 // Implements H9.
-
-import { CLIENT_INFO_META_KEY, type Server } from '@modelcontextprotocol/server'
+import { CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, type Server } from '@modelcontextprotocol/server'
 import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
+import { PAGES, passableExtensions } from '../greeting/greeting.ts'
 import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
-import { canAnswer, capabilitiesOf } from './capabilities.ts'
 
 export type ConnectedClients = ReturnType<typeof createConnectedClients>
 
@@ -53,6 +51,34 @@ export function createConnectedClients() {
   }
 }
 
+const NEEDED: { readonly [method: string]: string } = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+}
+
+/** Returns the capabilities to forward to servers: what they may request, and the extensions that pass through. */
+export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
+  const given = (envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {}) as Fields
+  const asked = new Set(Object.values(NEEDED))
+  const extensions = passableExtensions(given.extensions)
+  return {
+    ...Object.fromEntries(Object.entries(given).filter(([name]) => asked.has(name))),
+    ...(Object.keys(extensions).length > 0 ? { extensions } : {}),
+  }
+}
+
+/** Returns whether the client renders MCP App pages. */
+export function showsPages({ extensions }: Fields): boolean {
+  return ((extensions ?? {}) as Fields)[PAGES] !== undefined
+}
+
+/** Returns whether the client can answer requests of this method. */
+export function canAnswer(capabilities: Fields, method: string): boolean {
+  const needed = NEEDED[method]
+  return needed !== undefined && capabilities[needed] !== undefined
+}
+
 /** Returns the client's own name and version in a request of the sessionless protocol. */
 export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
   const { name, version } = fieldsOf(envelope?.[CLIENT_INFO_META_KEY])
@@ -62,7 +88,7 @@ export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | und
 
 const MAX_KNOWN = 1000
 
-/** Creates an empty set of clients. */
+/** Creates an empty set of clients of the sessionless protocol, recognised by the origin of their requests and their client info. */
 export function createIdentities() {
   const known = new Map<string, object>()
   return {
