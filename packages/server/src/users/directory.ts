@@ -28,51 +28,24 @@ import {
   withUids,
 } from './records.ts'
 
-/** Profiles, users and keys, wherever they are stored. Methods reject with a `StoreError` while that cannot be reached. */
-export type UserDirectory = {
+/** The parts of a users file; `oauth` is one value, without a name. */
+type RecordPart = 'profiles' | 'users' | 'keys' | 'oauth'
+
+/** Where the records of a directory are kept, as JSON values by part and name. */
+type RecordPlace = {
   /** Where they are stored, for messages: the file, or the kind of store. */
   readonly place: string
   /** Resolves when changes made elsewhere are visible here. */
   sync(): Promise<void>
   /** Reads everything again, even if nothing seems to have changed. */
   reload(): Promise<void>
-  findKey(id: string): Promise<KeyRecord | undefined>
-  findUser(id: string): Promise<UserRecord | undefined>
-  /** Finds a profile; returns the same object while it does not change. */
-  findProfile(name: string): Promise<Profile | undefined>
-  /** Returns the section `oauth` as written; undefined if there is none. */
-  findOAuth(): Promise<unknown>
-  all(): Promise<UserRecords>
   /** Returns when each key was last used, in ISO 8601, accurate to an hour. */
   lastUses(): Promise<ReadonlyMap<string, string>>
   /** Records that a key was used; never fails. */
   noteUse(keyId: string): void
-  saveKey(id: string, record: KeyRecord): Promise<void>
-  /** Deletes a key; returns false if there is none with this id. */
-  deleteKey(id: string): Promise<boolean>
-  users(): Promise<ReadonlyMap<string, UserRecord>>
-  /** Changes a user; creates one who is new. */
-  saveUser(id: string, fields: UserFields): Promise<void>
-  /** Keeps the subject of a user's tokens unless there is one; returns the one that is kept. */
-  keepSubject(id: string, subject: string): Promise<string | undefined>
-  /** Deletes a user and all of their keys; returns false if there is no such user. */
-  deleteUser(id: string): Promise<boolean>
-  saveProfile(profile: Profile): Promise<void>
-  /** Saves the section `oauth` in the form that a file has. */
-  saveOAuth(section: unknown): Promise<void>
   /** Calls the listener at each change, and when changes may have been missed, until the returned function is called. */
   onChange(listener: () => void): () => void
   close(): Promise<void>
-}
-
-/** The parts of a users file; `oauth` is one value, without a name. */
-type RecordPart = 'profiles' | 'users' | 'keys' | 'oauth'
-
-/** Where the records of a directory are kept, as JSON values by part and name. */
-type RecordPlace = Pick<
-  UserDirectory,
-  'place' | 'sync' | 'reload' | 'lastUses' | 'noteUse' | 'onChange' | 'close'
-> & {
   /** Returns a value; undefined if there is none. */
   get(part: RecordPart, name: string): Promise<unknown>
   list(part: RecordPart): Promise<ReadonlyMap<string, unknown>>
@@ -84,13 +57,12 @@ type RecordPlace = Pick<
   change(part: RecordPart, name: string, next: (before: unknown) => unknown): Promise<boolean>
 }
 
-function createDirectory(place: RecordPlace): UserDirectory {
+/** Profiles, users and keys, wherever they are stored. Methods reject with a `StoreError` while that cannot be reached. */
+export type UserDirectory = ReturnType<typeof createDirectory>
+
+function createDirectory(place: RecordPlace) {
   const profiles = new Map<string, { readonly json: string; readonly profile: Profile }>()
-  const find = async <Value>(
-    part: RecordPart,
-    name: string,
-    read: (name: string, value: unknown) => Value,
-  ) => {
+  async function find<Value>(part: RecordPart, name: string, read: (name: string, value: unknown) => Value) {
     const value = await place.get(part, name)
     return value === undefined ? undefined : read(name, value)
   }
@@ -98,13 +70,16 @@ function createDirectory(place: RecordPlace): UserDirectory {
     new Map([...(await place.list(part))].map(([name, value]) => [name, read(name, value)] as const))
   const remove = (part: RecordPart, name: string) =>
     place.change(part, name, (before) => (before === undefined ? undefined : null))
-  const userIn = (id: string, value: unknown) => (value === undefined ? undefined : readUser(id, value))
+  const changeUser = (id: string, next: (user: UserRecord | undefined) => UserRecord | undefined) =>
+    place.change('users', id, (before) => next(before === undefined ? undefined : readUser(id, before)))
+  const findUser = (id: string) => find('users', id, readUser)
 
-  const directory: UserDirectory = {
+  return {
     ...place,
-    findKey: (id) => find('keys', id, readKey),
-    findUser: (id) => find('users', id, readUser),
-    findProfile: (name) =>
+    findUser,
+    findKey: (id: string) => find('keys', id, readKey),
+    /** Finds a profile; returns the same object while it does not change. */
+    findProfile: (name: string) =>
       find('profiles', name, (_, value) => {
         // What is derived from a profile is found by the object: it stays the same while the profile does.
         const json = JSON.stringify(value)
@@ -114,42 +89,41 @@ function createDirectory(place: RecordPlace): UserDirectory {
         profiles.set(name, { json, profile })
         return profile
       }),
+    /** Returns the section `oauth` as written; undefined if there is none. */
     findOAuth: () => place.get('oauth', ''),
     users: () => all('users', readUser),
     async all(): Promise<UserRecords> {
-      const oauth = await directory.findOAuth()
+      const oauth = await place.get('oauth', '')
       return {
         profiles: await all('profiles', readProfile),
-        users: await directory.users(),
+        users: await all('users', readUser),
         keys: await all('keys', readKey),
         ...(oauth === undefined ? {} : { oauth }),
       }
     },
-    async saveKey(id, record) {
-      const owner = await directory.findUser(record.user)
+    async saveKey(id: string, record: KeyRecord) {
+      const owner = await findUser(record.user)
       if (!owner) throw new UsersError(`there is no user "${record.user}" to have a key; create them first`)
       await place.change('keys', id, () => ({ uid: owner.uid, ...record }))
     },
-    deleteKey: (id) => remove('keys', id),
-    async saveUser(id, fields) {
-      await place.change('users', id, (before) => changedUser(userIn(id, before), fields))
+    /** Deletes a key; returns false if there is none with this id. */
+    deleteKey: (id: string) => remove('keys', id),
+    /** Changes a user; creates one who is new. */
+    saveUser: (id: string, fields: UserFields) => changeUser(id, (user) => changedUser(user, fields)),
+    /** Keeps the subject of a user's tokens unless there is one; returns the one that is kept. */
+    async keepSubject(id: string, subject: string) {
+      await changeUser(id, (user) => withSubject(user, subject))
+      return (await findUser(id))?.token?.subject
     },
-    async keepSubject(id, subject) {
-      await place.change('users', id, (before) => withSubject(userIn(id, before), subject))
-      return (await directory.findUser(id))?.token?.subject
-    },
-    async deleteUser(id) {
+    /** Deletes a user and all of their keys; returns false if there is no such user. */
+    async deleteUser(id: string) {
       for (const [key, { user }] of await all('keys', readKey)) if (user === id) await remove('keys', key)
       return remove('users', id)
     },
-    async saveProfile(profile) {
-      await place.change('profiles', profile.name, () => profileJson(profile))
-    },
-    async saveOAuth(section) {
-      await place.change('oauth', '', () => section)
-    },
+    saveProfile: (profile: Profile) => place.change('profiles', profile.name, () => profileJson(profile)),
+    /** Saves the section `oauth` in the form that a file has. */
+    saveOAuth: (section: unknown) => place.change('oauth', '', () => section),
   }
-  return directory
 }
 
 /** Creates a set of listeners without arguments. */

@@ -1,4 +1,5 @@
-// Writes responses to a client: a complete body, or the upstream's bytes as they arrive.
+// Writes responses to a client: a complete body, the upstream's bytes as they arrive, or a reply as server-sent events, whose
+// headers go early when the upstream is slow, and pings while no event arrives, because clients drop silent connections.
 // Implements wire 35, 38.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
