@@ -54,7 +54,7 @@ const MIN_CANDIDATES = 20
 /** Tolerance: the scores of candidates have single precision, final ones double. */
 const ROUNDING = 1 + 1e-4
 
-/** Buffers for one search at a time; `scores` and `slots` are all 0 between two. */
+/** Buffers for one search at a time; `scores`, `seen` and `slots` are all 0 between two. */
 const space = {
   scores: new Float32Array(0),
   /** The documents that have a score. */
@@ -63,6 +63,8 @@ const space = {
   added: new Float32Array(0),
   stamps: new Uint32Array(0),
   stamp: 0,
+  /** Whether a document was counted as a match. */
+  seen: new Uint8Array(0),
   /** The documents that `keepBest` found, and their scores. */
   bestDocuments: new Uint32Array(64),
   bestScores: new Float32Array(64),
@@ -114,7 +116,12 @@ export function searchIndex(
     hits.push({ ...measured })
   }
   for (const { alternatives } of plan.groups) for (const { term } of alternatives) slots[term] = 0
-  return { hits, words: plan.words, perfect: plan.rarity, matched: () => countMatches(plan, postings) }
+  return {
+    hits,
+    words: plan.words,
+    perfect: plan.rarity,
+    matched: () => countMatches(plan, postings, tools.length),
+  }
 }
 
 function makeRoom(documents: number, terms: number, groups: number): void {
@@ -124,6 +131,7 @@ function makeRoom(documents: number, terms: number, groups: number): void {
     space.touched = new Uint32Array(length)
     space.added = new Float32Array(length)
     space.stamps = new Uint32Array(length)
+    space.seen = new Uint8Array(length)
   }
   if (space.slots.length < terms) space.slots = new Int32Array(Math.ceil(terms * 1.2))
   if (space.matches.length < groups * 4) space.matches = new Float64Array(groups * 8)
@@ -423,21 +431,20 @@ export function bestOf(scores: Float32Array, max: number): readonly number[] {
   return Array.from(space.bestDocuments.subarray(0, count))
 }
 
-function countMatches({ groups }: QueryPlan, { documents, starts }: Postings): number {
-  const { stamps } = space
-  const stamp = ++space.stamp
+function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, count: number): number {
+  const { seen } = space
   let matched = 0
   for (const { alternatives } of groups) {
     for (const { term } of alternatives) {
       const end = starts[term + 1]!
       for (let index = starts[term]!; index < end; index++) {
         const document = documents[index]!
-        if (stamps[document] === stamp) continue
-        stamps[document] = stamp
-        matched++
+        matched += 1 - seen[document]!
+        seen[document] = 1
       }
     }
   }
+  seen.fill(0, 0, count)
   return matched
 }
 

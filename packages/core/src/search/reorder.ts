@@ -2,7 +2,7 @@
 // deprecated tools behind their successors.
 import { oncePer } from '../lib/objects.ts'
 import { splitName } from '../names.ts'
-import type { Hit, Rank } from '../query.ts'
+import type { Hit, Rank, Ranking } from '../query.ts'
 import type { PoolTool } from '../types.ts'
 import type { Candidate } from './hybrid.ts'
 import { actionOfTool, type Intent, isDestructive, nameMention } from './intent.ts'
@@ -79,12 +79,18 @@ const MAX_SEARCHED = 20
 
 /** Wraps a ranker so that each deprecated tool comes after the tools of its server that replace it. */
 export function demoteDeprecated(rank: Rank): Rank {
-  return async (tools, query, limit) => {
-    const ranking = await rank(tools, query, limit)
-    if (!ranking.hits.some(({ tool }) => isDeprecated(tool))) return ranking
+  const demote = async (tools: readonly PoolTool[], query: string, limit: number, first: Ranking) => {
+    if (!first.hits.some(({ tool }) => isDeprecated(tool))) return first
     // The successor may be below the limit.
-    const wider = limit < MAX_SEARCHED ? await rank(tools, query, MAX_SEARCHED) : ranking
+    const wider = limit < MAX_SEARCHED ? await rank(tools, query, MAX_SEARCHED) : first
     return { ...wider, unread: wider.unread ?? 0, hits: demoted(wider.hits).slice(0, limit) }
+  }
+  return (tools, query, limit) => {
+    const ranking = rank(tools, query, limit)
+    if (ranking instanceof Promise) return ranking.then((found) => demote(tools, query, limit, found))
+    return ranking.hits.some(({ tool }) => isDeprecated(tool))
+      ? demote(tools, query, limit, ranking)
+      : ranking
   }
 }
 
