@@ -1,9 +1,9 @@
-// Assembles the WebAssembly kernel of packages/core/src/search/meaning.ts and prints it as base64. Readable source of those bytes.
+// Assembles the WebAssembly kernel of packages/core/src/search/vectors.ts and prints it as base64. Readable source of those bytes.
 // Run: node scripts/distil/kernel.mjs
 //
 // A row has two signed bytes a number of 16 bits: x = low + 256 · high, so that one multiplication by x gives the high
 // byte's product and one by x << 8 the low one's, both times 256, and no byte is widened. What the low byte adds to the
-// high one's product is part of the row's rounding (pack in kernel.ts). The query has 16 bits a number: of each sixteen
+// high one's product is part of the row's rounding (pack in vectors.ts). The query has 16 bits a number: of each sixteen
 // first the eight for the low bytes, then the eight for the high ones.
 //
 // scan(query, codes, gains, scores, count, width, factor, offsets, shift):

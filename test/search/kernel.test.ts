@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createDense, KERNEL } from '../../packages/core/src/search/kernel.ts'
+import { createDense, KERNEL } from '../../packages/core/src/search/vectors.ts'
 import { runs } from '../../packages/testkit/src/runs.ts'
 
 const vector = (dimensions: number) =>
