@@ -18,11 +18,16 @@ import {
   startTimer,
   yieldIfOver,
 } from '@toolshelf/core/internal/node'
-import { usesDeferral } from './contract.ts'
-import { createHiddenThoughts } from './hidden-thoughts.ts'
+import { createConversations, createTracedConversations } from './conversations.ts'
 import { type HostedRankers, startHosted } from './hosted/hosted-search.ts'
 import type { InboundRequest } from './inbound/types.ts'
-import { observeReply, type UsageListener } from './observe-reply.ts'
+import {
+  newOutcome,
+  observeReply,
+  type RequestOutcome,
+  reportTools,
+  type UsageListener,
+} from './observe-reply.ts'
 import {
   asksForShelving,
   type ModeSetting,
@@ -30,24 +35,21 @@ import {
   planRequest,
   type RequestPlan,
   type ShelvingFacts,
+  usesDeferral,
   whyNotShelved,
   wireFor,
 } from './plan.ts'
 import { refuseInexpressible, refuseInvalid, refuseThreads, refuseUnconvertible } from './refusals.ts'
-import { createReplyMemory } from './reply-memory.ts'
-import { reportTools } from './report-tools.ts'
-import { newOutcome, type RequestOutcome } from './request-outcome.ts'
+import { createHiddenThoughts, createReplyMemory } from './reply-memory.ts'
 import { converse } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
+import { hasTraces, withoutCarriedIds } from './shelve/carry.ts'
 import { createClientShelves } from './shelve/client-shelf.ts'
-import { createConversations } from './shelve/conversations.ts'
 import { startHidden } from './shelve/hidden-search.ts'
 import { lift, type RequestShelf, restoreContextFor, type Shelved } from './shelve/lift.ts'
 import { createLongResults } from './shelve/long-results.ts'
 import { createSearchMemory } from './shelve/memory.ts'
 import { isBound, isRestored, withBindingBeta, withDroppedThinking } from './shelve/restore.ts'
-import { hasTraces, withoutCarriedIds } from './shelve/traces.ts'
-import { createTracedConversations } from './traced-conversations.ts'
 import type {
   ApiName,
   HttpAnswer,

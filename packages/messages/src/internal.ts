@@ -1,20 +1,26 @@
 // What our other packages use of @toolshelf/messages, besides its public door. It may change with every version.
 
+export { conversationStart, traceparentIn } from './conversations.ts'
 export { errorAnswer, newRequestId, RefusedRequest, reasonIn, refuseForNow, refuseRequest } from './errors.ts'
 export type { ReplyOptions } from './gateway.ts'
-export { apiFor } from './inbound/apis.ts'
-export { modelAnswer, modelsAnswer } from './inbound/models.ts'
+export { apiFor, modelAnswer, modelsAnswer } from './inbound/apis.ts'
 export { toOpenaiHeaders } from './inbound/openai.ts'
-export { createItemMemory } from './inbound/stored-items.ts'
 export type { InboundApi, InboundRequest, ReplyWriter } from './inbound/types.ts'
 export { createListCache, type ListCache, type ListItem } from './json/lists.ts'
-export { readValue } from './json/read.ts'
-export { endOfValue, isListAt, isObjectAt, memberAt, nextItem, ScanError, skipSpace } from './json/scan.ts'
-export type { UsageListener } from './observe-reply.ts'
+export {
+  endOfValue,
+  isListAt,
+  isObjectAt,
+  memberAt,
+  nextItem,
+  readValue,
+  ScanError,
+  skipSpace,
+} from './json/read.ts'
+export { newOutcome, type RequestOutcome, type UsageListener } from './observe-reply.ts'
 export { AUTO } from './plan.ts'
-export { newOutcome, type RequestOutcome } from './request-outcome.ts'
+export { createItemMemory } from './reply-memory.ts'
 export { RefusedMidway } from './rounds.ts'
-export { conversationStart, traceparentIn } from './traced-conversations.ts'
 export {
   type ApiName,
   type Fields,

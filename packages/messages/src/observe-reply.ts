@@ -1,21 +1,30 @@
-// Observes one reply while it is produced: what was sent and saved, for the outcome, and its samplings, for the events.
+// What the gateway did with a request, for the log, the metrics and the events: observed while its reply is produced.
+
+import type { TraceListener } from '@toolshelf/core'
 import {
   billedTokens,
+  type ConversationListener,
+  type DescribedTools,
+  describePool,
   type Figures,
   figuresOf,
   hasCacheMarks,
+  nameOf,
+  oncePerFrozen,
   type PriceTable,
   priceOf,
   readingOf,
   type Sampling,
+  serverOfName,
+  toJson,
   withoutToolSearch,
 } from '@toolshelf/core/internal'
 import { createChildSpan } from '@toolshelf/core/internal/node'
-import type { RequestOutcome } from './request-outcome.ts'
+import { traceparentIn } from './conversations.ts'
+import type { GatewayMode, RequestPlan } from './plan.ts'
 import type { Job } from './rounds.ts'
-import { withoutCarriedIds } from './shelve/traces.ts'
-import { traceparentIn } from './traced-conversations.ts'
-import type { Fields, Headers, MessagesRequest, Upstream } from './types.ts'
+import { withoutCarriedIds } from './shelve/carry.ts'
+import type { Fields, Headers, MessagesRequest, Upstream, UpstreamWire } from './types.ts'
 import { withEverythingLoaded } from './wire/lower.ts'
 
 type ObserveOptions = {
@@ -105,3 +114,62 @@ function createMeter(request: MessagesRequest, prices: PriceTable | undefined) {
 function counted(usage: Fields): Fields {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null))
 }
+
+/** What the gateway did with a request, for the log and the metrics. */
+export type RequestOutcome = {
+  /** What was done with the request. */
+  mode: GatewayMode
+  /** How found tools reach the model. */
+  wire: UpstreamWire | undefined
+  /** Why this mode and this wire. */
+  why: string
+  /** How many tools the client sent. */
+  toolsGiven: number
+  /** How many of them the model saw. */
+  toolsVisible: number
+  /** Names of the tools that searches loaded. */
+  loaded: string[]
+  /** How many searches ran. */
+  searches: number
+  /** Samplings that the upstream accepted. */
+  rounds: number
+  /** Receives the events of the request's conversation; undefined if nobody listens. */
+  trace?: ConversationListener | undefined
+  /** The id of the pool of tools that the events describe. */
+  pool?: string | undefined
+  /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */
+  figures: () => Figures | undefined
+}
+
+/** Returns the outcome of a planned request before anything was sent. */
+export function newOutcome(
+  { mode, wire, why }: RequestPlan,
+  { tools = [] }: Pick<MessagesRequest, 'tools'>,
+): RequestOutcome {
+  const nothing = { searches: 0, rounds: 0, figures: () => undefined }
+  const toolsVisible = tools.length
+  return { mode, wire, why, toolsGiven: tools.length, toolsVisible, ...nothing, loaded: [] }
+}
+
+/** The pool that each conversation last reported. */
+const reported = new WeakMap<TraceListener, string>()
+
+/** Reports the tools if they have changed, deferred ones as the client marked them. Returns the id of the pool. */
+export function reportTools(trace: TraceListener, tools: readonly Fields[]): string {
+  const { id, events } = describePool(splitTools(tools))
+  if (reported.get(trace) !== id) for (const event of events) trace(event)
+  reported.set(trace, id)
+  return id
+}
+
+/** Lists that were sent before are the same frozen objects. */
+const splitTools = oncePerFrozen((tools: readonly Fields[]): DescribedTools => {
+  const described = tools.map((tool) => {
+    const name = nameOf(tool)
+    return { name, server: serverOfName(name), json: toJson(tool), isDeferred: tool.defer_loading === true }
+  })
+  return {
+    immediate: described.filter(({ isDeferred }) => !isDeferred),
+    deferred: described.filter(({ isDeferred }) => isDeferred),
+  }
+})

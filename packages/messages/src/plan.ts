@@ -1,7 +1,19 @@
 // Plans a request: pass it on, emulate tool search, shelve its tools, or send it with everything loaded. Pure: the plan
 // depends only on the facts given.
-// Implements wire 36.
-import { CALL_TOOL, SEARCH_TOOL } from '@toolshelf/core/internal'
+// Implements wire 36, 43.
+import {
+  blocksOf,
+  CALL_TOOL,
+  type Fields,
+  fieldsOf,
+  isChange,
+  listOf,
+  oncePerFrozen,
+  referencesIn,
+  SEARCH_TOOL,
+  textOf,
+} from '@toolshelf/core/internal'
+import { variantOf } from './hosted/hosted-search.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
@@ -121,3 +133,28 @@ export function whyNotShelved({ tools = [] }: MessagesRequest): string | undefin
   if (tools.length === 0) return 'there are no tools'
   return tools.some(({ name }) => name === SEARCH_TOOL) ? `the client has its own ${SEARCH_TOOL}` : undefined
 }
+
+/** Returns whether a request defers tools, or its messages load or search them. */
+export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
+  return someDefer(listOf(tools)) || messages.some(loadsOrSearches)
+}
+
+const someDefer = oncePerFrozen((tools: readonly unknown[]) => tools.map(fieldsOf).some(isDeferring))
+
+function isDeferring(tool: Fields): boolean {
+  const members = [tool.default_config, ...Object.values(fieldsOf(tool.configs))]
+  return variantOf(tool) !== undefined || [tool, ...members].some((one) => 'defer_loading' in fieldsOf(one))
+}
+
+const loadsOrSearches = oncePerFrozen(
+  ({ content }: Fields): boolean =>
+    Array.isArray(content) &&
+    blocksOf(content).some(
+      (block) =>
+        referencesIn(block).length > 0 ||
+        isChange(block) ||
+        textOf(block.type).startsWith('tool_search_tool_') ||
+        listOf(block.tool_changes).length > 0 ||
+        (block.type === 'server_tool_use' && textOf(block.name).startsWith('tool_search_tool_')),
+    ),
+)

@@ -1,39 +1,24 @@
 // Small least-recently-used caches, bounded by the number or by the size of what they hold.
 import { dropOldest } from '@toolshelf/core/internal'
 
-/** A least-recently-used cache that is bounded by the number of its values. */
-export type Recent<Value> = {
-  readonly get: (key: string) => Value | undefined
-  readonly set: (key: string, value: Value) => void
-  readonly delete: (key: string) => void
-}
-
 /** Creates a cache of this many values. */
-export function createRecent<Value>(maxValues: number): Recent<Value> {
+export function createRecent<Value>(maxValues: number) {
   const values = new Map<string, Value>()
   return {
-    get(key) {
+    get(key: string) {
       const value = values.get(key)
       if (value === undefined) return undefined
       values.delete(key)
       values.set(key, value)
       return value
     },
-    set(key, value) {
+    set(key: string, value: Value) {
       values.delete(key)
       values.set(key, value)
       dropOldest(values, maxValues)
     },
-    delete: (key) => void values.delete(key),
+    delete: (key: string) => void values.delete(key),
   }
-}
-
-/** A least-recently-used cache that is bounded by the size of what it holds. */
-type SizedCache<Value> = {
-  readonly isEmpty: () => boolean
-  readonly get: (key: string) => Value | undefined
-  /** Keeps a value of this size, unless it is too large by itself. */
-  readonly set: (key: string, value: Value, size: number) => void
 }
 
 /** Limits in characters: in total, and for each value. */
@@ -41,7 +26,7 @@ const MAX_CHARACTERS = 64_000_000
 const MAX_OF_ONE = 2_000_000
 
 /** Creates a cache of this many characters. */
-export function createSizedCache<Value>(maxCharacters = MAX_CHARACTERS): SizedCache<Value> {
+export function createSizedCache<Value>(maxCharacters = MAX_CHARACTERS) {
   const known = new Map<string, { readonly value: Value; readonly size: number }>()
   let total = 0
   const forget = (key: string) => {
@@ -50,14 +35,15 @@ export function createSizedCache<Value>(maxCharacters = MAX_CHARACTERS): SizedCa
   }
   return {
     isEmpty: () => known.size === 0,
-    get(key) {
+    get(key: string) {
       const entry = known.get(key)
       if (!entry) return undefined
       known.delete(key)
       known.set(key, entry)
       return entry.value
     },
-    set(key, value, valueSize) {
+    /** Keeps a value of this size, unless it is too large by itself. */
+    set(key: string, value: Value, valueSize: number) {
       const size = key.length + valueSize
       forget(key)
       if (size > Math.min(MAX_OF_ONE, maxCharacters)) return

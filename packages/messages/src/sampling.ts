@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '@toolshelf/core/internal'
 import { type Slice, yieldIfOver } from '@toolshelf/core/internal/node'
-import { createRecent, type Recent } from './recent.ts'
+import { createRecent } from './recent.ts'
 import type {
   HttpAnswer,
   MessagesRequest,
@@ -60,7 +60,7 @@ export async function countUpstream(
 }
 
 /** Per upstream, the models that refused newer tool fields: later requests omit those fields from the start. */
-const plainModels = new WeakMap<Upstream, Recent<true>>()
+const plainModels = new WeakMap<Upstream, ReturnType<typeof createRecent<true>>>()
 const MAX_MODELS = 1000
 
 /** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */

@@ -17,8 +17,8 @@ import {
   type MessagesGateway,
   type MessagesGatewayOptions,
 } from '../../../packages/messages/src/gateway.ts'
+import type { RequestOutcome } from '../../../packages/messages/src/observe-reply.ts'
 import { parseModeSetting } from '../../../packages/messages/src/plan.ts'
-import type { RequestOutcome } from '../../../packages/messages/src/request-outcome.ts'
 import type {
   Headers,
   HttpAnswer,

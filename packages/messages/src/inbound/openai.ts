@@ -13,7 +13,7 @@ import {
 import { invalidRequest, reasonIn } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import type { Headers, HttpAnswer } from '../types.ts'
-import { citedRange } from '../upstream/citations.ts'
+import { citedRange } from '../upstream/thoughts.ts'
 import { systemReminder } from '../wire/lower.ts'
 
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */

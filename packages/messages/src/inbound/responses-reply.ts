@@ -10,16 +10,16 @@ import {
   textOf,
 } from '@toolshelf/core/internal'
 import { exactJson, stringifyExact } from '../json/exact.ts'
+import type { StoredItems } from '../reply-memory.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
-import { callItemsOf } from '../upstream/call-items.ts'
+import { callItemsOf } from '../upstream/native-tools.ts'
 import { REFUSAL_BLOCK } from '../upstream/openai.ts'
 import { itemIn } from '../upstream/thoughts.ts'
 import { laterUsage, usageTogether } from '../usage.ts'
 import { createFreeformReader } from './freeform.ts'
 import { refusalIn, toOpenaiError, urlCitationsOf } from './openai.ts'
-import { asksForSummary, encryptedContent } from './responses-reasoning.ts'
+import { asksForSummary, encryptedContent } from './responses-items.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'
-import type { StoredItems } from './stored-items.ts'
 import type { ReplyWriter } from './types.ts'
 
 type ResponsesReplyOptions = {

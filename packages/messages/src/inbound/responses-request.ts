@@ -1,6 +1,7 @@
 // Converts a Responses request to a Messages request.
 import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
+import type { StoredItems } from '../reply-memory.ts'
 import type { ClientTerms } from '../types.ts'
 import {
   isGiven,
@@ -11,11 +12,9 @@ import {
   toThinking,
   withFormat,
 } from './openai.ts'
-import { fromItems, holdsResult, startOf, typeOf } from './responses-items.ts'
-import { asksForSummary } from './responses-reasoning.ts'
+import { asksForSummary, fromItems, holdsResult, startOf, typeOf } from './responses-items.ts'
 import { createResponsesWriter } from './responses-reply.ts'
 import { type ToolTable, toolChoiceIn, toolTable } from './responses-tools.ts'
-import type { StoredItems } from './stored-items.ts'
 import type { InboundRequest } from './types.ts'
 
 /** Converts a request; throws a refusal if it is malformed. */

@@ -1,7 +1,8 @@
 // The contract between the gateway and the APIs that clients speak. Inside, every request and reply has the Messages
 // shape; an inbound API converts a client's request to it and the reply back.
+
+import type { StoredItems } from '../reply-memory.ts'
 import type { ApiName, ClientTerms, Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
-import type { StoredItems } from './stored-items.ts'
 
 /** An API that clients speak to the gateway. */
 export type InboundApi = {

@@ -1,7 +1,6 @@
 // Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
 import { MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
-import { readValue } from './read.ts'
-import { DepthError, endOfValue, skipSpace } from './scan.ts'
+import { DepthError, endOfValue, readValue, skipSpace } from './read.ts'
 import { jsonBytes } from './text.ts'
 
 /** Numbers with this many digits may lose precision in JavaScript. */

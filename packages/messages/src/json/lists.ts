@@ -1,7 +1,7 @@
 // Caches parsed lists. A client sends the same tools with every request, and the same messages plus a few new ones:
 // items with the same bytes are returned as the same objects, without scanning or parsing.
 import { hash } from 'node:crypto'
-import { endOfValue, isObjectAt, nextItem } from './scan.ts'
+import { endOfValue, isObjectAt, nextItem } from './read.ts'
 
 /** A list item and its own copy of the bytes it was parsed from. */
 export type ListItem = { readonly value: object; readonly bytes: Buffer }

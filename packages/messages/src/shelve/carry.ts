@@ -1,6 +1,7 @@
 // Encodes what a hidden search loaded in the id of the call that follows it. The client sends the id back, so any process
-// or replica can restore the search from the history alone.
-import { hash } from '@toolshelf/core/internal'
+// or replica can restore the search from the history alone. Finds and removes these traces for other upstreams.
+import { blocksOf, type Fields, hash, oncePerFrozen, textOf } from '@toolshelf/core/internal'
+import type { MessagesRequest } from '../types.ts'
 
 /** The tools that a search loaded, and how many matches it left out. */
 export type FoundNames = { readonly names: readonly string[]; readonly left: number }
@@ -77,3 +78,40 @@ export function codeNames(names: Iterable<string>): CodedNames {
 function codeOf(name: string): string {
   return hash(name).slice(-7)
 }
+
+/** Returns whether the history contains additions that an upstream without tool search could refuse. */
+export function hasTraces({ messages }: MessagesRequest): boolean {
+  return messages.some(hasTrace)
+}
+
+const hasTrace = oncePerFrozen(
+  (message: Fields): boolean =>
+    Array.isArray(message.content) &&
+    (withPlainIds(message) !== message || blocksOf(message.content).some((block) => 'caller' in block)),
+)
+
+/** Restores the model's original ids in a request. */
+export function withoutCarriedIds(request: MessagesRequest): MessagesRequest {
+  return withMessages(request, withPlainIds)
+}
+
+/** Changes each message of a request; returns the same object if none changes. */
+export function withMessages(request: MessagesRequest, change: (message: Fields) => Fields): MessagesRequest {
+  const messages = request.messages.map(change)
+  const isSame = messages.every((message, index) => message === request.messages[index])
+  return isSame ? request : { ...request, messages }
+}
+
+/** Restores the model's original ids in a message; returns the same object if nothing changes. */
+export const withPlainIds = oncePerFrozen((message: Fields): Fields => {
+  if (!Array.isArray(message.content)) return message
+  const blocks = blocksOf(message.content)
+  const content = blocks.map((block) => {
+    const field = block.type === 'tool_use' ? 'id' : block.type === 'tool_result' ? 'tool_use_id' : undefined
+    const id = field && textOf(block[field])
+    const plain = id && withoutCarried(id)
+    return field && plain !== id ? { ...block, [field]: plain } : block
+  })
+  const isSame = content.every((block, index) => block === blocks[index])
+  return isSame ? message : Object.freeze({ ...message, content })
+})

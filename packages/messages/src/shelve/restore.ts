@@ -21,8 +21,8 @@ import {
   type FoundNames,
   type HiddenSearch,
   type SearchPlace,
+  withPlainIds,
 } from './carry.ts'
-import { withPlainIds } from './traces.ts'
 
 /** What `restore` needs to know. */
 export type RestoreContext = {

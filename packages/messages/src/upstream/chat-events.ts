@@ -4,11 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { type Fields, fieldsOf, inputOf, isFields, listOf, textOf, toJson } from '@toolshelf/core/internal'
 import type { MessagesRequest, StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
-import { citationsOf } from './citations.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
-import { errorTextOf, namesOf, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
-import { asksForThinking, type Thoughts } from './thoughts.ts'
+import { deltaOf, errorTextOf, messageStart, namesOf, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
+import { asksForThinking, citationsOf, type Thoughts } from './thoughts.ts'
 
 type Text = {
   readonly kind: 'text' | 'refusal'
@@ -91,19 +90,8 @@ export class ChatReply {
   *#start(chunk: Fields): Generator<StreamEvent> {
     if (this.#isStarted) return
     this.#isStarted = true
-    yield {
-      type: 'message_start',
-      message: {
-        id: `msg_${newDigits()}`,
-        type: 'message',
-        role: 'assistant',
-        model: textOf(chunk.model) || this.#request.model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage: usageOf(this.#usage),
-      },
-    }
+    const model = textOf(chunk.model) || this.#request.model
+    yield messageStart(`msg_${newDigits()}`, model, usageOf(this.#usage))
   }
 
   #stopReason(): string {
@@ -185,9 +173,9 @@ class BlockQueue {
     if (!block.isOpened) {
       block.isOpened = true
       yield { type: 'content_block_start', index: this.#index, content_block: this.#opening(block) }
-      if (block.kind === 'tool_use') yield this.#delta(fragment(block.kind, ''))
+      if (block.kind === 'tool_use') yield this.#delta(deltaOf(block.kind, ''))
     }
-    if (block.waiting !== '') yield this.#delta(fragment(block.kind, block.waiting))
+    if (block.waiting !== '') yield this.#delta(deltaOf(isText(block) ? 'text' : block.kind, block.waiting))
     block.waiting = ''
   }
 
@@ -274,11 +262,6 @@ function isReady(block: Block): boolean {
   if (block.isOpened) return true
   if (block.kind === 'tool_use') return block.name !== ''
   return block.waiting.trim() !== '' || (block.kind === 'thinking' && 'extra' in block.kept)
-}
-
-function fragment(kind: Block['kind'], text: string): Fields {
-  if (kind === 'tool_use') return { type: 'input_json_delta', partial_json: text }
-  return kind === 'thinking' ? { type: 'thinking_delta', thinking: text } : { type: 'text_delta', text }
 }
 
 /** Chooses call ids: the server's if the Messages API accepts it and the conversation does not contain it yet. */

@@ -2,7 +2,6 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, hash, listOf, textOf } from '@toolshelf/core/internal'
-import { jsonBytes } from '../json/text.ts'
 import type {
   ChosenWire,
   ClientTerms,
@@ -12,30 +11,24 @@ import type {
   SamplingOutcome,
   StreamEvent,
   Upstream,
-  UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
 import { plainTool } from '../wire/lower.ts'
 import { ChatReply } from './chat-events.ts'
 import { toMessages } from './chat-messages.ts'
-import { type Dialect, dialectOf } from './dialects.ts'
-import { fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
+import { type Dialect, dialectOf, fitSettings } from './dialects.ts'
+import { pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import {
-  addressOf,
   allowedTools,
-  bearer,
   jsonOf,
   messagesErrorAnswer,
   type Names,
   namesOf,
   offer,
-  openaiOrigin,
+  openaiClient,
   toMessagesError,
-  toModels,
-  traceContext,
 } from './openai.ts'
-import { fitSettings } from './settings.ts'
 import { readEvents, type ServerSentEvent } from './sse.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
@@ -58,22 +51,15 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       'Chat Completions cannot speak the native wire. Use append or bridge, or leave the wire out.',
     )
 
-  const post = (body: Fields, { headers, signal }: UpstreamCall) =>
-    openRequest(addressOf(url, 'chat/completions'), {
-      method: 'POST',
-      headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
-      body: jsonBytes(body),
-      signal,
-    })
-
+  const client = openaiClient(url, key)
   const name = `chat ${url.host}`
   const chosen: ChosenWire = wire
     ? { wire, why: 'it is forced' }
     : { wire: 'append', why: 'Chat Completions has no tool references' }
   const upstream: Upstream = {
+    ...client.upstream,
     name,
     api: 'chat',
-    origin: openaiOrigin(url, key),
     wireFor(model) {
       const { maxTools, searchesTools } = dialectOf(url, model)
       return {
@@ -86,16 +72,11 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       const dialect = dialectOf(url, request.model)
       const thoughts = thoughtsOf(name, request.model)
       const body = toChatRequest(request, dialect, thoughts, call.terms)
-      const accepted = await offer(body, SPARE, (smaller) => post(smaller, call))
+      const accepted = await offer(body, SPARE, (smaller) => client.post('chat/completions', smaller, call))
       if ('refused' in accepted) return accepted
       const reply = new ChatReply(request, dialect, thoughts, call.terms?.api === 'chat')
       return sampled(accepted.incoming, request, reply, call.signal)
     },
-    countTokens: async () => undefined,
-    models: async ({ headers, signal }) =>
-      toModels(
-        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
-      ),
   }
   return withMaskedSecrets(upstream, maskable(key))
 }

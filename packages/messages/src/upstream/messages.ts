@@ -23,9 +23,9 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
+import { withFittedSettings } from './dialects.ts'
 import { brokenOff, fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
-import { withFittedSettings } from './settings.ts'
 import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 

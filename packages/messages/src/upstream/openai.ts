@@ -14,8 +14,17 @@ import {
 } from '@toolshelf/core/internal'
 import { traceIdOf } from '@toolshelf/core/internal/node'
 import { isDeepJson } from '../json/exact.ts'
-import type { ClientTerms, Headers, HttpAnswer, MessagesRequest, UpstreamOrigin } from '../types.ts'
-import { readWhole } from './http.ts'
+import { jsonBytes } from '../json/text.ts'
+import type {
+  ClientTerms,
+  Headers,
+  HttpAnswer,
+  MessagesRequest,
+  StreamEvent,
+  UpstreamCall,
+  UpstreamOrigin,
+} from '../types.ts'
+import { fetchWhole, openRequest, readWhole } from './http.ts'
 
 /** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -65,7 +74,7 @@ export function errorTextOf(value: unknown): string {
 }
 
 /** Converts a model list to the Messages format. */
-export function toModels(answer: HttpAnswer): HttpAnswer {
+function toModels(answer: HttpAnswer): HttpAnswer {
   if (answer.status !== 200) return toMessagesError(answer)
   const listing = jsonOf(answer.body)
   const entries = Array.isArray(listing) ? listing : fieldsOf(listing).data
@@ -97,27 +106,27 @@ function dateOf(seconds: unknown): string {
 }
 
 /** Returns the credentials for an OpenAI upstream; an Anthropic key must not be sent there. */
-export function bearer(headers: Headers, key: string | undefined): Headers {
+function bearer(headers: Headers, key: string | undefined): Headers {
   const own = headers.authorization ?? (headers['x-api-key'] && `Bearer ${headers['x-api-key']}`)
   if (key !== undefined) return { authorization: `Bearer ${key}` }
   return own && !/^bearer sk-ant-/i.test(own) ? { authorization: own } : {}
 }
 
 /** Returns the W3C trace context of the client, which reaches the upstream too. */
-export function traceContext({ traceparent, tracestate }: Headers): Headers {
+function traceContext({ traceparent, tracestate }: Headers): Headers {
   if (traceIdOf(traceparent) === undefined || traceparent === undefined) return {}
   return { traceparent, ...(tracestate === undefined ? {} : { tracestate }) }
 }
 
 /** Appends a path to the base URL, with or without a trailing slash. */
-export function addressOf(base: URL, path: string): URL {
+function addressOf(base: URL, path: string): URL {
   const address = new URL(base)
   address.pathname = `${base.pathname.replace(/\/+$/, '')}/${path}`
   return address
 }
 
 /** Returns where requests of OpenAI's APIs are forwarded; its base URL includes `/v1`. */
-export function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin {
+function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin {
   return {
     address(path) {
       const [pathname = '', search = ''] = path.split(/(?=\?)/)
@@ -130,6 +139,44 @@ export function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin
       return { ...rest, ...bearer(headers, key) }
     },
   }
+}
+
+/** Returns what the upstreams of OpenAI's two APIs have in common. */
+export function openaiClient(url: URL, key: string | undefined) {
+  return {
+    post: (path: string, body: Fields, { headers, signal }: UpstreamCall) =>
+      openRequest(addressOf(url, path), {
+        method: 'POST',
+        headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
+        body: jsonBytes(body),
+        signal,
+      }),
+    upstream: {
+      origin: openaiOrigin(url, key),
+      countTokens: async () => undefined,
+      models: async ({ headers, signal }: UpstreamCall) =>
+        toModels(
+          await fetchWhole(addressOf(url, 'models'), {
+            method: 'GET',
+            headers: bearer(headers, key),
+            signal,
+          }),
+        ),
+    },
+  }
+}
+
+/** Starts a reply in the Messages shape. */
+export function messageStart(id: string, model: string, usage: Fields): StreamEvent {
+  const message = { id, type: 'message', role: 'assistant', model, content: [] }
+  const nothing = { stop_reason: null, stop_sequence: null }
+  return { type: 'message_start', message: { ...message, ...nothing, usage } }
+}
+
+/** The delta that adds text to a block of this type. */
+export function deltaOf(type: unknown, text: string): Fields {
+  if (type === 'thinking') return { type: 'thinking_delta', thinking: text }
+  return type === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text }
 }
 
 /** What `allowed_tools` says: whether the model must call one of the tools, and which they are. */
@@ -147,16 +194,13 @@ export function allowedTools(
 }
 
 /** Converts tool names to OpenAI's format and back. */
-export type Names = {
-  readonly short: (name: string) => string
-  readonly long: (short: string) => string
-}
+export type Names = ReturnType<typeof namesOf>
 
 /** Creates the conversion for the names of these tools. */
-export function namesOf(tools: unknown): Names {
+export function namesOf(tools: unknown) {
   const names = listOf(tools).map((tool) => textOf(fieldsOf(tool).name))
   const long = new Map(names.map((name) => [shortName(name), name]))
-  return { short: shortName, long: (short) => long.get(short) ?? short }
+  return { short: shortName, long: (short: string) => long.get(short) ?? short }
 }
 
 const MAX_NAME_LENGTH = 64

@@ -2,13 +2,11 @@
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '@toolshelf/core/internal'
 import type { StreamEvent } from '../types.ts'
 import { usageApart } from '../usage.ts'
-import { callItemsIn, toolTypeOf } from './call-items.ts'
-import { citationsOf } from './citations.ts'
 import { UpstreamError } from './http.ts'
-import type { NativeTools } from './native-tools.ts'
-import { errorTextOf, type Names, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
+import { callItemsIn, type NativeTools, toolTypeOf } from './native-tools.ts'
+import { deltaOf, errorTextOf, messageStart, type Names, REFUSAL_BLOCK, REFUSAL_DETAILS } from './openai.ts'
 import { thoughtOf } from './responses-request.ts'
-import { keepItem, type Thoughts } from './thoughts.ts'
+import { citationsOf, keepItem, type Thoughts } from './thoughts.ts'
 
 /** What the conversion needs of the request. */
 type ReplyContext = {
@@ -51,7 +49,9 @@ function createReply(context: ReplyContext) {
   const start = (response: Fields): StreamEvent[] => {
     if (isStarted) return []
     isStarted = true
-    return [messageStart(response, context.model)]
+    const id = `msg_${textOf(response.id).replace(/^resp_/, '')}`
+    const model = textOf(response.model) || context.model
+    return [messageStart(id, model, { input_tokens: 0, output_tokens: 0 })]
   }
   const finish = (pieces: readonly Piece[]) => pieces.flatMap(blocks.finish)
 
@@ -178,12 +178,7 @@ function createBlocks() {
 }
 
 function deltaEvent(index: number, { start }: Piece, text: string): StreamEvent {
-  const deltas: { readonly [type: string]: Fields } = {
-    text: { type: 'text_delta', text },
-    thinking: { type: 'thinking_delta', thinking: text },
-  }
-  const delta = deltas[textOf(start.type)] ?? { type: 'input_json_delta', partial_json: text }
-  return { type: 'content_block_delta', index, delta }
+  return { type: 'content_block_delta', index, delta: deltaOf(start.type, text) }
 }
 
 /** The blocks of a complete item; items of OpenAI's hosted tools have none, unless the client speaks this API. */
@@ -253,20 +248,6 @@ function json(input: unknown): string {
 
 function hasRefusal({ content }: Fields): boolean {
   return listOf(content).some((part) => fieldsOf(part).type === 'refusal')
-}
-
-function messageStart({ id, model }: Fields, askedFor: string): StreamEvent {
-  const message = {
-    id: `msg_${textOf(id).replace(/^resp_/, '')}`,
-    type: 'message',
-    role: 'assistant',
-    model: textOf(model) || askedFor,
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage: { input_tokens: 0, output_tokens: 0 },
-  }
-  return { type: 'message_start', message }
 }
 
 type Ending = { readonly isRefused: boolean; readonly hasCalled: boolean }

@@ -29,11 +29,15 @@ import {
   withDirectives,
   withRemarksInside,
 } from '../wire/lower.ts'
-import { type CallItems, callItemsOf } from './call-items.ts'
-import type { Dialect } from './dialects.ts'
-import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
+import { type Dialect, fitSettings } from './dialects.ts'
+import {
+  type CallItems,
+  callItemsOf,
+  type NativeTools,
+  nativeTools,
+  withJoinedNamespaces,
+} from './native-tools.ts'
 import { allowedTools, jsonOf, type Names, namesOf, systemText } from './openai.ts'
-import { fitSettings } from './settings.ts'
 import { asksForThinking, itemIn, type Thoughts } from './thoughts.ts'
 
 /** A converted request. */

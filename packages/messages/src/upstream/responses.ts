@@ -4,7 +4,6 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
-import { jsonBytes } from '../json/text.ts'
 import type {
   ChosenWire,
   MessagesRequest,
@@ -15,10 +14,10 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { dialectOf } from './dialects.ts'
-import { fetchWhole, openRequest, pickRelayHeaders, UpstreamError } from './http.ts'
+import { pickRelayHeaders, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
-import { addressOf, bearer, jsonOf, offer, openaiOrigin, toModels, traceContext } from './openai.ts'
+import { jsonOf, offer, openaiClient } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
@@ -34,21 +33,19 @@ type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wir
  */
 export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): Upstream {
   const name = `responses ${url.host}`
+  const client = openaiClient(url, key)
   const upstream: Upstream = {
+    ...client.upstream,
     name,
     api: 'responses',
-    origin: openaiOrigin(url, key),
     wireFor(model) {
       const chosen: ChosenWire = wire ? { wire, why: 'it is forced' } : wireOf(model)
       const { maxTools } = dialectOf(url, model)
       return maxTools === undefined ? chosen : { ...chosen, maxTools }
     },
-    sample: (request, call) => sample(url, key, request, call, thoughtsOf(name, request.model)),
-    countTokens: async () => undefined,
-    async models({ headers, signal }) {
-      return toModels(
-        await fetchWhole(addressOf(url, 'models'), { method: 'GET', headers: bearer(headers, key), signal }),
-      )
+    sample(request, call) {
+      const post = (offered: Fields) => client.post('responses', offered, call)
+      return sample(url, post, request, call, thoughtsOf(name, request.model))
     },
   }
   return withMaskedSecrets(upstream, maskable(key))
@@ -67,22 +64,15 @@ function wireOf(model: string): ChosenWire {
 
 async function sample(
   url: URL,
-  key: string | undefined,
+  post: (offered: Fields) => Promise<IncomingMessage>,
   request: MessagesRequest,
-  { headers, signal, terms }: UpstreamCall,
+  { signal, terms }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<SamplingOutcome> {
   // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
   const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
   const native = nativeTools(terms, !isLowered)
   const { body, names, searchName } = toResponses(request, dialectOf(url, request.model), thoughts, native)
-  const post = (offered: Fields) =>
-    openRequest(addressOf(url, 'responses'), {
-      method: 'POST',
-      headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
-      body: jsonBytes(offered),
-      signal,
-    })
   const accepted = await offer(body, SPARE, post)
   if ('refused' in accepted) return accepted
   const { incoming } = accepted

@@ -25,11 +25,11 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
+import { withFittedSettings } from './dialects.ts'
 import { UpstreamError } from './http.ts'
 import { ANTHROPIC } from './messages.ts'
 import type { ModelScript } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
-import { withFittedSettings } from './settings.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
 export type ScriptUpstreamOptions = {

@@ -93,21 +93,12 @@ const allLoaded = oncePerFrozen((tools: readonly Fields[]): readonly Fields[] =>
 function withoutDeferral(tool: Fields): Fields {
   if (!('defer_loading' in tool || 'default_config' in tool || 'configs' in tool)) return tool
   const { default_config, configs, ...rest } = omitFields(tool, 'defer_loading')
+  const without = (value: unknown) => omitFields(fieldsOf(value), 'defer_loading')
+  const members = Object.entries(fieldsOf(configs)).map(([name, one]) => [name, without(one)])
   return {
     ...rest,
-    ...(default_config === undefined
-      ? {}
-      : { default_config: omitFields(fieldsOf(default_config), 'defer_loading') }),
-    ...(configs === undefined
-      ? {}
-      : {
-          configs: Object.fromEntries(
-            Object.entries(fieldsOf(configs)).map(([name, one]) => [
-              name,
-              omitFields(fieldsOf(one), 'defer_loading'),
-            ]),
-          ),
-        }),
+    ...(default_config === undefined ? {} : { default_config: without(default_config) }),
+    ...(configs === undefined ? {} : { configs: Object.fromEntries(members) }),
   }
 }
 
