@@ -160,7 +160,7 @@ type Conversation = {
 }
 
 /** A request, as a part of its conversation. */
-export type ConversationInput = {
+type ConversationInput = {
   readonly tools: Shelf
   readonly model: string
   /** The client's messages; those sent before are the same frozen objects again. */
@@ -173,7 +173,7 @@ export type ConversationInput = {
 export type Conversations = ReturnType<typeof createConversations>
 
 /** Maximum messages that a request may add for its conversation to be found. */
-export const MAX_ADDED_MESSAGES = 8
+const MAX_ADDED_MESSAGES = 8
 
 /** Creates an empty collection. */
 export function createConversations() {

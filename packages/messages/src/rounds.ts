@@ -35,7 +35,7 @@ export type Job = Target & {
   readonly newSpan?: (() => ChildSpan) | undefined
 }
 
-export type SamplingEnd = {
+type SamplingEnd = {
   /** As the upstream reported it. */
   readonly usage?: BilledTokens | undefined
   readonly stopReason?: string | undefined

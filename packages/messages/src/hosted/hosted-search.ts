@@ -38,7 +38,11 @@ export async function startHosted(
   { work, signal, onSearch, rankers, trace }: HostedOptions,
 ): Promise<SearchStrategy> {
   const names = hostedNames(request)
-  const search = createHostedSearch(request, rankers, trace)
+  let corpus: Corpus | undefined
+  const read = () => {
+    corpus ??= Promise.resolve(request).then(corpusOf)
+    return corpus
+  }
   const content: Fields[] = []
   let open: SearchCall[] = []
   let searches = 0
@@ -56,7 +60,7 @@ export async function startHosted(
       if (hasCode(error, 'LIMIT')) return searchError('too_many_requests', error.message)
       throw error
     }
-    const found = await search(name, input)
+    const found = await searchHosted(read, name, input, rankers, trace)
     const references = found.type === 'tool_search_tool_search_result' ? found.tool_references : []
     onSearch(references.map((reference) => reference.tool_name))
     return found
@@ -187,26 +191,10 @@ type SearchContent =
 /** A ranker for each kind of search. */
 export type HostedRankers = { readonly [variant in Variant]: Rank }
 
-/** Runs a hosted search; never throws. */
-type HostedSearch = (name: string, input: Fields) => Promise<SearchContent>
-
-/** Returns the search over the deferred tools of a request, which are read once. */
-function createHostedSearch(
-  request: MessagesRequest,
-  rankers: HostedRankers,
-  trace?: TraceListener,
-): HostedSearch {
-  let corpus: Corpus | undefined
-  const read = () => {
-    corpus ??= Promise.resolve(request).then(corpusOf)
-    return corpus
-  }
-  return (name, input) => searchHosted(read, name, input, rankers, trace)
-}
-
 /** The tools that a search can find; rejects if the request's tools are not valid. */
 type Corpus = Promise<readonly PoolTool[]>
 
+/** Runs a hosted search; never throws. */
 async function searchHosted(
   read: () => Corpus,
   name: string,

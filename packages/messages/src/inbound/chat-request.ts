@@ -93,42 +93,34 @@ function effortOf({ reasoning_effort: effort, reasoning, thinking }: Fields): st
 }
 
 /** A request's tools, converted. */
-type ChatTools = {
-  readonly list: readonly Fields[]
-  /** The client's own definitions of functions by name inside the gateway. */
-  readonly native: ReadonlyMap<string, Fields>
-  /** The client's names by those inside the gateway, where they differ. */
-  readonly names: ReadonlyMap<string, string>
-  readonly freeform: ReadonlySet<string>
-  /** The client expects the gateway to search its deferred tools. */
-  readonly hasSearch: boolean
-  /** Types of tools that only the provider could run. */
-  readonly hosted: readonly string[]
-}
+type ChatTools = ReturnType<typeof fromChatTools>
 
 /** The search tools of OpenRouter, orq.ai, OpenAI and Anthropic, as they are written in a list of chat tools. */
 const SEARCH = /^(?:[\w-]+:)?tool_search(?:_tool_(?:regex|bm25)(?:_\d+)?)?$/
 
-const fromChatTools = oncePerFrozen((tools: readonly Fields[]): ChatTools => {
+const fromChatTools = oncePerFrozen((tools: readonly Fields[]) => {
   const hasSearch = tools.some(({ type }) => SEARCH.test(textOf(type)))
   const own = tools.filter(({ type }) => type === undefined || type === 'function' || type === 'custom')
   const hosted = tools.filter((tool) => !own.includes(tool) && !SEARCH.test(textOf(tool.type)))
-  const list = own.map(fromChatTool)
+  const list: readonly Fields[] = Object.freeze(own.map(fromChatTool))
+  const functions = own.filter(({ type }) => type !== 'custom')
   return {
-    list: Object.freeze(list),
-    native: new Map(
-      own
-        .filter(({ type }) => type !== 'custom')
-        .map((tool) => [insideName(textOf(definitionIn(tool).name)), tool]),
-    ),
-    names: new Map(own.map(definitionIn).map(({ name }) => [insideName(textOf(name)), textOf(name)])),
-    freeform: new Set(
-      own.filter(({ type }) => type === 'custom').map((tool) => insideName(textOf(definitionIn(tool).name))),
-    ),
+    list,
+    /** The client's own definitions of functions by name inside the gateway. */
+    native: new Map(functions.map((tool) => [nameInside(tool), tool])),
+    /** The client's names by those inside the gateway. */
+    names: new Map(own.map((tool) => [nameInside(tool), textOf(definitionIn(tool).name)])),
+    freeform: new Set(own.filter(({ type }) => type === 'custom').map(nameInside)),
+    /** The client expects the gateway to search its deferred tools. */
     hasSearch,
+    /** Types of tools that only the provider could run. */
     hosted: hosted.map(({ type }) => textOf(type)),
   }
 })
+
+function nameInside(tool: Fields): string {
+  return insideName(textOf(definitionIn(tool).name))
+}
 
 function definitionIn(tool: Fields): Fields {
   return fieldsOf(tool.type === 'custom' ? tool.custom : tool.function)
@@ -209,7 +201,7 @@ type ChatHistory = { readonly system: string; readonly messages: readonly Fields
  * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of
  * their turn, where the Messages API accepts them; in a turn without one they become a reminder in a user message.
  */
-export function fromChatMessages(history: readonly Fields[]): ChatHistory {
+function fromChatMessages(history: readonly Fields[]): ChatHistory {
   const start = history.findIndex((message) => !isSystem(message))
   const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
   const messages: Fields[] = []

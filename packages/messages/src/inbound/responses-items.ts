@@ -82,9 +82,7 @@ function callIdOf({ call_id: callId, id }: Fields): string {
   return textOf(callId) || textOf(id)
 }
 
-type History = { readonly add: (item: Fields) => void; readonly end: () => readonly Fields[] }
-
-function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): History {
+function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable) {
   const messages: Fields[] = []
   const answered = new Set<string>()
   /** Items of the model since the client last spoke. */
@@ -142,7 +140,7 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
   }
 
   return {
-    add(item) {
+    add(item: Fields) {
       if (isModelItem(item)) {
         if (run.length === 0) endRemarks()
         if (isServerSearch(item)) noteSearch(item)
@@ -216,25 +214,25 @@ export function holdsResult({ type }: Fields): boolean {
 }
 
 /** Returns whether an item is a search that ran on the server, or what one found. */
-export function isServerSearch({ type, execution }: Fields): boolean {
+function isServerSearch({ type, execution }: Fields): boolean {
   return (type === 'tool_search_call' || type === 'tool_search_output') && execution !== 'client'
 }
 
 /** Returns whether an item is one of the model's, rather than the client's. */
-export function isModelItem(item: Fields): boolean {
+function isModelItem(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'message' || type === '') return item.role === 'assistant'
   return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
 }
 
-export function isClientCall(item: Fields): boolean {
+function isClientCall(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'tool_search_call') return !isServerSearch(item)
   return type === 'function_call' || (type.endsWith('_call') && callItemsIn(type) !== undefined)
 }
 
 /** Returns the blocks of one turn of the model. */
-export function assistantBlocks(run: readonly Fields[], table: ToolTable): Fields[] {
+function assistantBlocks(run: readonly Fields[], table: ToolTable): Fields[] {
   const searches: OpenSearches = new Map()
   const blocks = run.flatMap((item): Fields[] => {
     switch (item.type) {
@@ -315,7 +313,7 @@ function searchBlock(item: Fields, searches: OpenSearches): Fields {
 }
 
 /** The id of a search's block. Both of its items end in the same characters; some clients drop the ids. */
-export function searchIdOf(item: Fields): string {
+function searchIdOf(item: Fields): string {
   const id = (textOf(item.call_id) || textOf(item.id)).replace(/^(?:ts[co]|srvtoolu)_/, '')
   return `srvtoolu_${(id === '' ? hash(toJson(item.arguments ?? item.tools)) : id).replace(/\W/g, '_')}`
 }
@@ -333,7 +331,7 @@ function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fi
   return [{ type: 'tool_search_tool_result', tool_use_id: id, content }]
 }
 
-export function resultBlock(item: Fields, id: string, table: ToolTable): Fields {
+function resultBlock(item: Fields, id: string, table: ToolTable): Fields {
   const { content, isError = false } = resultOf(item, table)
   return {
     type: 'tool_result',
@@ -430,7 +428,7 @@ export function asksForSummary(reasoning: unknown): boolean {
 }
 
 /** Returns the thinking block in a reasoning item; undefined if the item has nothing that a model could take back. */
-export function fromReasoning(item: Fields): Fields | undefined {
+function fromReasoning(item: Fields): Fields | undefined {
   const encrypted = textOf(item.encrypted_content)
   if (encrypted === '') return undefined
   if (encrypted.startsWith(BLOCK)) return decoded(encrypted.slice(BLOCK.length))

@@ -12,11 +12,11 @@ import {
 import { exactJson, stringifyExact } from '../json/exact.ts'
 import type { StoredItems } from '../reply-memory.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
-import { callItemsOf } from '../upstream/native-tools.ts'
+import { callItemsOf, withJoinedNamespaces } from '../upstream/native-tools.ts'
 import { REFUSAL_BLOCK } from '../upstream/openai.ts'
 import { itemIn } from '../upstream/thoughts.ts'
 import { laterUsage, usageTogether } from '../usage.ts'
-import { createFreeformReader } from './freeform.ts'
+import { createFreeformReader, type FreeformReader } from './freeform.ts'
 import { refusalIn, toOpenaiError, urlCitationsOf } from './openai.ts'
 import { asksForSummary, encryptedContent } from './responses-items.ts'
 import { HOSTED_SEARCH, type ToolTable } from './responses-tools.ts'
@@ -199,7 +199,7 @@ function seconds(): number {
 export type Ending = { readonly status: string; readonly [field: string]: unknown }
 
 /** Returns the response object at its start; `usage` and the ending come later. */
-export function responseHead(body: Fields, id: string, model: string, createdAt: number): Fields {
+function responseHead(body: Fields, id: string, model: string, createdAt: number): Fields {
   const { reasoning, text } = body
   return {
     id,
@@ -236,7 +236,7 @@ export function responseHead(body: Fields, id: string, model: string, createdAt:
 }
 
 /** Returns the long fields, which only the last event of a stream repeats. */
-export function repeatedOnce({ instructions, tools }: Fields): Fields {
+function repeatedOnce({ instructions, tools }: Fields): Fields {
   return { instructions: instructions ?? null, tools: listOf(tools) }
 }
 
@@ -256,7 +256,7 @@ const INCOMPLETE: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Returns the ending for an error response in the Messages envelope. */
-export function failedEnding(answer: HttpAnswer): Ending {
+function failedEnding(answer: HttpAnswer): Ending {
   const { message, code } = toOpenaiError(answer)
   return { status: 'failed', error: { code: CODES[textOf(code)] ?? code ?? 'server_error', message } }
 }
@@ -276,7 +276,7 @@ function toResponsesUsage(usage: Fields): Fields {
 }
 
 /** Writes one item. Each method returns its events; empty if there are none. */
-export type ItemWriter = {
+type ItemWriter = {
   readonly start: (block: Fields) => string
   readonly grow: (text: string) => string
   /** Takes the complete block and, for calls, its input as the model wrote it. */
@@ -301,7 +301,7 @@ type OutputOptions = {
 }
 
 /** Returns the writer for a block; undefined for blocks that the API cannot express. */
-export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter | undefined {
+function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter | undefined {
   switch (block.type) {
     case 'text':
       return textWriter(options, block.refusal === true ? REFUSAL : OUTPUT_TEXT)
@@ -440,8 +440,8 @@ function callWriter(block: Fields, options: OutputOptions): ItemWriter {
     name: tool.name,
     ...(tool.namespace === '' ? {} : { namespace: tool.namespace }),
   }
-  if (tool.type === 'function') return functionWriter(called, options)
-  if (tool.type === 'custom') return freeformWriter(called, options)
+  if (tool.type === 'function') return textCallWriter(called, options, FUNCTION)
+  if (tool.type === 'custom') return textCallWriter(called, options, FREEFORM, createFreeformReader())
   const items = callItemsOf(tool.type)
   return wholeItem(options, ({ input }) => ({
     prefix: items?.idPrefix ?? 'tsc_',
@@ -453,53 +453,29 @@ function callWriter(block: Fields, options: OutputOptions): ItemWriter {
   }))
 }
 
-function functionWriter(called: Fields, { place }: OutputOptions): ItemWriter {
-  const at = place('fc_')
-  const item = (status: string, json: string) => ({
-    id: at.id,
-    type: 'function_call',
-    status,
-    arguments: json,
-    ...called,
-  })
-  const say = (json: string): string =>
-    json === '' ? '' : at.emit('response.function_call_arguments.delta', { delta: json })
+/** How a call is written that streams its input: as JSON, or as the text of a freeform call, read as its JSON arrives. */
+const FUNCTION = { prefix: 'fc_', type: 'function_call', field: 'arguments' }
+const FREEFORM = { prefix: 'ctc_', type: 'custom_tool_call', field: 'input' }
+
+function textCallWriter(
+  called: Fields,
+  { place }: OutputOptions,
+  { prefix, type, field }: typeof FUNCTION,
+  reader?: FreeformReader,
+): ItemWriter {
+  const at = place(prefix)
+  const event = `response.${type}_${field}`
+  const say = (text: string) => (text === '' ? '' : at.emit(`${event}.delta`, { delta: text }))
+  const item = (status: string, text: string) => ({ id: at.id, type, status, [field]: text, ...called })
   return {
     start: () => at.added(item('in_progress', '')),
-    grow: say,
+    grow: (json) => say(reader ? reader.add(json) : json),
     end({ input }, written) {
       const json = written === '' ? stringifyExact(input ?? {}) : written
+      const { text, rest } = reader?.end(json) ?? { text: json, rest: written === '' ? json : '' }
+      const name = reader ? {} : { name: called.name }
       return (
-        (written === '' ? say(json) : '') +
-        at.emit('response.function_call_arguments.done', { name: called.name, arguments: json }) +
-        at.done(item('completed', json))
-      )
-    },
-  }
-}
-
-/** Streams the text of a freeform call as its JSON arrives. */
-function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
-  const at = place('ctc_')
-  const reader = createFreeformReader()
-  const say = (text: string): string =>
-    text === '' ? '' : at.emit('response.custom_tool_call_input.delta', { delta: text })
-  const item = (status: string, input: string) => ({
-    id: at.id,
-    type: 'custom_tool_call',
-    status,
-    input,
-    ...called,
-  })
-  return {
-    start: () => at.added(item('in_progress', '')),
-    grow: (json) => say(reader.add(json)),
-    end({ input: given }, written) {
-      const { text: input, rest } = reader.end(written === '' ? stringifyExact(given ?? {}) : written)
-      return (
-        say(rest) +
-        at.emit('response.custom_tool_call_input.done', { input }) +
-        at.done(item('completed', input))
+        say(rest) + at.emit(`${event}.done`, { ...name, [field]: text }) + at.done(item('completed', text))
       )
     },
   }
@@ -550,14 +526,6 @@ function bareId(id: unknown): string {
 
 /** The client's own definitions, the tools of a namespace together. */
 function definitionsOf(names: readonly string[], { native }: ToolTable): Fields[] {
-  const definitions = new Map<string, Fields>()
-  for (const name of names) {
-    const own = native.get(name)
-    if (!own) continue
-    const isNamespace = own.type === 'namespace'
-    const key = isNamespace ? `namespace ${textOf(own.name)}` : `tool ${name}`
-    const before = listOf(definitions.get(key)?.tools)
-    definitions.set(key, isNamespace ? { ...own, tools: [...before, ...listOf(own.tools)] } : own)
-  }
-  return [...definitions.values()]
+  const definitions = [...new Set(names)].map((name) => native.get(name))
+  return withJoinedNamespaces(definitions.filter((definition) => definition !== undefined))
 }

@@ -2,34 +2,12 @@
 // table also gives a tool's own name and namespace back for the reply.
 import { type Fields, fieldsOf, hash, listOf, oncePerFrozen, textOf } from '@toolshelf/core/internal'
 import { invalidRequest } from '../errors.ts'
+import type { NativeTool } from '../upstream/native-tools.ts'
 import { fromFreeform } from './freeform.ts'
 import { fromFunction, fromToolChoice, insideName, isSame, type ToolChoice } from './openai.ts'
 
-export type ClientTool = {
-  /** `function`, `custom`, `local_shell`, `shell`, `apply_patch` or `tool_search`. */
-  readonly type: string
-  readonly name: string
-  /** Empty if the tool is in none. */
-  readonly namespace: string
-}
-
 /** The tools of a request, converted. */
-export type ToolTable = {
-  /** The definitions in the Messages shape. */
-  readonly list: readonly Fields[]
-  readonly tools: ReadonlyMap<string, ClientTool>
-  /** The client's own definitions by name inside the gateway; a namespace holds its one tool. Includes hosted tools. */
-  readonly native: ReadonlyMap<string, Fields>
-  /** The name inside the gateway of a tool that the client names. */
-  readonly insideName: (namespace: string, name: string) => string
-  /** Descriptions of namespaces by name. */
-  readonly namespaces: ReadonlyMap<string, string>
-  /** Types of tools that only OpenAI can run. */
-  readonly hosted: ReadonlySet<string>
-  readonly searchName: string | undefined
-  /** The client expects hidden searches of its deferred tools, as OpenRouter's search tool does them. */
-  readonly hidesSearches: boolean
-}
+export type ToolTable = ReturnType<typeof buildTable>
 
 /** The namespace in which Codex puts tools that are in none. */
 const DEFAULT_NAMESPACE = 'functions'
@@ -44,7 +22,7 @@ const GATEWAY_SEARCH = /^[\w-]+:tool_search$/
 const CLIENT_SEARCH = 'tool_search'
 
 /** A converted definition, and what it was. */
-type Entry = { readonly tool: ClientTool; readonly definition: Fields; readonly native: Fields }
+type Entry = { readonly tool: NativeTool; readonly definition: Fields; readonly native: Fields }
 
 /** Converts the tools of a request and those that its items add, which are deferred. */
 export function toolTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
@@ -72,9 +50,9 @@ export function namesIn(definitions: readonly unknown[], table: ToolTable): stri
   return [...new Set(entries.map(({ tool }) => table.insideName(tool.namespace, tool.name)))]
 }
 
-function buildTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
+function buildTable(clientTools: readonly Fields[], added: readonly Fields[]) {
   const list: Fields[] = []
-  const tools = new Map<string, ClientTool>()
+  const tools = new Map<string, NativeTool>()
   const native = new Map<string, Fields>()
   const names = new Map<string, string>()
   const namespaces = new Map<string, string>()
@@ -106,17 +84,23 @@ function buildTable(clientTools: readonly Fields[], added: readonly Fields[]): T
   for (const definition of added) for (const entry of entriesOf(definition)) add(asDeferred(entry))
 
   return {
-    list: Object.freeze(list),
-    tools,
-    native,
-    insideName: (namespace, name) =>
+    /** The definitions in the Messages shape. */
+    list: Object.freeze(list) as readonly Fields[],
+    tools: tools as ReadonlyMap<string, NativeTool>,
+    /** The client's own definitions by name inside the gateway; a namespace holds its one tool. Includes hosted tools. */
+    native: native as ReadonlyMap<string, Fields>,
+    /** The name inside the gateway of a tool that the client names. */
+    insideName: (namespace: string, name: string) =>
       names.get(keyOf(namespace, name)) ??
       // OpenAI puts a tool that a search loaded in a namespace of its own name.
       (namespace === name ? names.get(keyOf('', name)) : undefined) ??
       insideName(joined(namespace, name)),
+    /** Descriptions of namespaces by name. */
     namespaces,
+    /** Types of tools that only OpenAI can run. */
     hosted,
     searchName,
+    /** The client expects hidden searches of its deferred tools, as OpenRouter's search tool does them. */
     hidesSearches: clientTools.some(({ type }) => GATEWAY_SEARCH.test(textOf(type))),
   }
 }
@@ -187,7 +171,7 @@ function isHosted(tool: Fields): boolean {
 }
 
 /** Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI runs. */
-export function clientToolDefinition(tool: Fields): Fields | undefined {
+function clientToolDefinition(tool: Fields): Fields | undefined {
   switch (tool.type) {
     case 'custom':
       return fromFreeform(tool)

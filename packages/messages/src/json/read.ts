@@ -161,7 +161,7 @@ function endOfContainer(bytes: Buffer, start: number): number {
 }
 
 /** Maps start to end for all values of at least `size` bytes inside a container, in one pass. */
-export function largeValues(bytes: Buffer, start: number, end: number, size: number): Map<number, number> {
+function largeValues(bytes: Buffer, start: number, end: number, size: number): Map<number, number> {
   const ends = new Map<number, number>()
   const open: number[] = []
   for (let at = start; at < end; at++) {
@@ -189,7 +189,7 @@ export function isListAt(bytes: Buffer, at: number): boolean {
 }
 
 /** Returns whether a string starts here. */
-export function isStringAt(bytes: Buffer, at: number): boolean {
+function isStringAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === QUOTE
 }
 

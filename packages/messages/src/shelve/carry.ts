@@ -33,7 +33,7 @@ function placeCode({ at, thoughts }: SearchPlace): string {
 }
 
 /** Returns the model's original id. */
-export function withoutCarried(id: string): string {
+function withoutCarried(id: string): string {
   return divided(id).plain
 }
 

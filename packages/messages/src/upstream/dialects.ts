@@ -185,7 +185,7 @@ const ROWS: readonly Row[] = [
 ]
 
 /** What a model behind the Messages API takes if no row says otherwise. */
-export const messagesDialect: Partial<Dialect> = {
+const messagesDialect: Partial<Dialect> = {
   temperature: 'if unthinking',
   thinking: 'by default',
   efforts: FIVE,
@@ -196,18 +196,11 @@ export function dialectOf({ hostname }: URL, model: string, otherwise: Partial<D
   return Object.assign({}, PLAIN, otherwise, ...rows.map(({ has }) => has))
 }
 
-/** Settings that a model takes; those that are undefined are not sent. */
-type FittedSettings = {
-  readonly maxTokens: unknown
-  readonly temperature: unknown
-  readonly topP: unknown
-  /** In the words of the model. */
-  readonly effort: string | undefined
-  /** Whether to ask for thinking or to switch it off; undefined if the model decides. */
-  readonly thinks: boolean | undefined
-}
-
-export function fitSettings(request: MessagesRequest, dialect: Dialect): FittedSettings {
+/**
+ * Returns settings that a model takes, in its words; those that are undefined are not sent. `thinks` says whether to ask for
+ * thinking or to switch it off; undefined if the model decides.
+ */
+export function fitSettings(request: MessagesRequest, dialect: Dialect) {
   const { efforts, noEffort, temperature: when, takesBothSamplings } = dialect
   const isOff = fieldsOf(request.thinking).type === 'disabled'
   const thinks = isOff

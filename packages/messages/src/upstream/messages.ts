@@ -139,11 +139,7 @@ const KEPT_HEADERS = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-
  * these clients set none, while Anthropic's API needs them. A request with tools is an agent's, which sends the same
  * prompt again in its next turn.
  */
-export function withPromptCache(
-  request: MessagesRequest,
-  { terms }: UpstreamCall,
-  { host }: URL,
-): MessagesRequest {
+function withPromptCache(request: MessagesRequest, { terms }: UpstreamCall, { host }: URL): MessagesRequest {
   const { tools = [], system, messages } = request
   if (!terms || host !== ANTHROPIC.host || tools.length === 0) return request
   const blocks = messages.flatMap(({ content }) => listOf(content))

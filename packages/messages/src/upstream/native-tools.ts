@@ -5,49 +5,22 @@ import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf, toJson } f
 import type { ClientTerms } from '../types.ts'
 import { jsonOf } from './openai.ts'
 
-/** How a tool is called: as a function, or by items of its own. */
+/** How a tool is called: as a `function`, or by items of its own: `custom`, `shell` and the like. Its namespace may be empty. */
 export type NativeTool = { readonly type: string; readonly name: string; readonly namespace: string }
 
 /** The client's tools and settings as it wrote them. */
-export type NativeTools = {
-  /** The client speaks this upstream's API. */
-  readonly isNative: boolean
-  /** The client's definition by the name inside the gateway; a namespace with one tool if it is in one. */
-  readonly definitionOf: (name: string) => Fields | undefined
-  readonly toolOf: (name: string) => NativeTool | undefined
-  /** The name inside the gateway of a tool that a reply calls. */
-  readonly insideName: (namespace: string, name: string) => string | undefined
-  /** The name inside the gateway of the search tool that the client runs. */
-  readonly searchName: string | undefined
-  /** Definitions of tools that the upstream runs itself. */
-  readonly hosted: readonly Fields[]
-  /** Top-level fields of the client's request, which replace the converted ones. */
-  readonly settings: Fields
-  /** Names of tools that may not be called now. */
-  readonly barred: ClientTerms['barred']
-}
-
-const NONE: NativeTools = {
-  isNative: false,
-  definitionOf: () => undefined,
-  toolOf: () => undefined,
-  insideName: () => undefined,
-  searchName: undefined,
-  hosted: [],
-  settings: {},
-  barred: undefined,
-}
+export type NativeTools = ReturnType<typeof nativeTools>
 
 /**
  * Returns the client's tools and settings, if it speaks the Responses API; `hasSearch` if the request may have
  * OpenAI's search.
  */
-export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): NativeTools {
-  if (terms?.api !== 'responses') return terms?.barred ? { ...NONE, barred: terms.barred } : NONE
+export function nativeTools(terms: ClientTerms | undefined, hasSearch = false) {
+  const own = terms?.api === 'responses' ? terms : undefined
   const tools = new Map<string, NativeTool>()
   const names = new Map<string, string>()
   const hosted: Fields[] = []
-  for (const [name, definition] of terms.tools) {
+  for (const [name, definition] of own?.tools ?? []) {
     const tool = toolIn(definition)
     if (isHosted(tool)) hosted.push(definition)
     // Where the model has no search of its own, the client's is a function like any other.
@@ -56,15 +29,23 @@ export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): 
     names.set(keyOf(tool.namespace, tool.name), name)
   }
   return {
-    isNative: true,
-    definitionOf: (name) => (tools.has(name) ? undeferred(fieldsOf(terms.tools.get(name))) : undefined),
-    toolOf: (name) => tools.get(name),
-    insideName: (namespace, name) =>
+    /** The client speaks this upstream's API. */
+    isNative: own !== undefined,
+    /** The client's definition by the name inside the gateway; a namespace with one tool if it is in one. */
+    definitionOf: (name: string) =>
+      tools.has(name) ? undeferred(fieldsOf(own?.tools.get(name))) : undefined,
+    toolOf: (name: string) => tools.get(name),
+    /** The name inside the gateway of a tool that a reply calls. */
+    insideName: (namespace: string, name: string) =>
       names.get(keyOf(namespace, name)) ?? (namespace === name ? names.get(keyOf('', name)) : undefined),
+    /** The name inside the gateway of the search tool that the client runs. */
     searchName: [...tools].find(([, { type }]) => type === 'tool_search')?.[0],
+    /** Definitions of tools that the upstream runs itself. */
     hosted,
-    settings: terms.settings,
-    barred: terms.barred,
+    /** Top-level fields of the client's request, which replace the converted ones. */
+    settings: own?.settings ?? {},
+    /** Names of tools that may not be called now. */
+    barred: terms?.barred,
   }
 }
 
@@ -92,20 +73,14 @@ function undeferred(definition: Fields): Fields {
 
 /** Joins the tools of a namespace, at the place of the first. */
 export function withJoinedNamespaces(definitions: readonly Fields[]): Fields[] {
-  const joined: { definition: Fields; tools: unknown[] }[] = []
-  const places = new Map<string, { tools: unknown[] }>()
+  const joined = new Map<unknown, { readonly definition: Fields; readonly tools: unknown[] }>()
   for (const definition of definitions) {
-    const place = definition.type === 'namespace' ? places.get(textOf(definition.name)) : undefined
-    const tools = [...listOf(definition.tools)]
-    if (place) {
-      place.tools.push(...tools)
-      continue
-    }
-    const entry = { definition, tools }
-    joined.push(entry)
-    if (definition.type === 'namespace') places.set(textOf(definition.name), entry)
+    const key = definition.type === 'namespace' ? textOf(definition.name) : Symbol()
+    const entry = joined.get(key) ?? { definition, tools: [] }
+    entry.tools.push(...listOf(definition.tools))
+    joined.set(key, entry)
   }
-  return joined.map(({ definition, tools }) =>
+  return [...joined.values()].map(({ definition, tools }) =>
     definition.type === 'namespace' ? { ...definition, tools } : definition,
   )
 }

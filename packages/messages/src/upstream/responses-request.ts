@@ -40,20 +40,12 @@ import {
 import { allowedTools, jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { asksForThinking, itemIn, type Thoughts } from './thoughts.ts'
 
-/** A converted request. */
-type Translated = {
-  readonly body: Fields
-  readonly names: Names
-  /** The Messages name of the tool behind `tool_search_call`. */
-  readonly searchName: string | undefined
-}
-
 export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,
   thoughts: Thoughts,
   native: NativeTools = nativeTools(undefined),
-): Translated {
+) {
   const request = withDirectives(withRemarksInside(given))
   const { steps } = walkRequest(request)
   const names = namesOf([...(request.tools ?? []), ...steps.flatMap(({ revealed }) => revealed)])
@@ -72,6 +64,7 @@ export function toResponses(
   return {
     body: withSettings(converted, native.settings),
     names,
+    /** The Messages name of the tool behind `tool_search_call`. */
     searchName: searchTool ? nameOf(searchTool) : native.searchName,
   }
 }

@@ -182,26 +182,20 @@ function searchesIn(rounds: readonly CallRound[]): SearchCounts {
 }
 
 /** The tools that the model could call. */
-type Sight = {
-  readonly visible: readonly string[]
-  /** Callable only through CallTool. */
-  readonly described: readonly string[]
-  readonly callTool: string | undefined
-  readonly search: string | undefined
-  /** The names of all tools: visible, described or deferred. */
-  readonly known: readonly string[]
-}
+type Sight = ReturnType<typeof sightOf>
 
-function sightOf(request: MessagesRequest): Sight {
+function sightOf(request: MessagesRequest) {
   const visible = visibleTools(request)
   const callTool = callToolIn(visible)
   const described = callTool === undefined ? [] : describedTools(request)
   const listed = (request.tools ?? []).map((tool) => textOf(fieldsOf(tool).name))
   return {
     visible,
+    /** Callable only through CallTool. */
     described,
     callTool,
     search: searchToolIn(visible),
+    /** The names of all tools: visible, described or deferred. */
     known: [...visible, ...described, ...listed],
   }
 }
@@ -335,14 +329,6 @@ function hasPrefix(name: string, own: string): boolean {
   return name.endsWith(`_${own}`)
 }
 
-/** The conversation since the latest user message. */
-type ScriptTurn = {
-  readonly user: string
-  /** The latest result before that message. */
-  readonly earlier: string
-  readonly rounds: readonly CallRound[]
-}
-
 type CallRound = readonly MadeCall[]
 
 /** A call in the conversation, with its result. */
@@ -354,11 +340,12 @@ type MadeCall = {
   readonly result: string
 }
 
-function turnOf({ messages }: MessagesRequest): ScriptTurn {
+function turnOf({ messages }: MessagesRequest) {
   const start = messages.findLastIndex((message) => userText(message) !== '')
   const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))
   return {
     user: userText(messages[start] ?? {}),
+    /** The latest result before that message. */
     earlier: resultText(earlier.findLast(isResult) ?? {}),
     rounds: roundsOf(messages.slice(start + 1).flatMap(({ content }) => blocksOf(content))),
   }

@@ -15,25 +15,17 @@ import type { MessagesRequest } from '../types.ts'
 import { jsonOf } from './openai.ts'
 
 /** Encodes and decodes reasoning data for one model of one upstream. */
-export type Thoughts = {
-  /** Encodes data as the signature of a thinking block. */
-  readonly sign: (kept: Fields) => string
-  /** Decodes a block's signature; undefined if it comes from another model or upstream. */
-  readonly keptIn: (block: Fields) => Fields | undefined
-}
+export type Thoughts = ReturnType<typeof thoughtsOf>
 
 const MARK = 'toolshelf'
 
-export function thoughtsOf(upstream: string, model: string): Thoughts {
+export function thoughtsOf(upstream: string, model: string) {
   const start = `${MARK}.${hash(`${upstream}\n${model}`)}.`
   return {
-    sign: (kept) => start + Buffer.from(toJson(kept)).toString('base64url'),
-    keptIn({ type, signature }) {
-      const text = textOf(signature)
-      if (type !== 'thinking' || !text.startsWith(start)) return undefined
-      const kept = jsonOf(Buffer.from(text.slice(start.length), 'base64url').toString())
-      return isFields(kept) ? kept : undefined
-    },
+    /** Encodes data as the signature of a thinking block. */
+    sign: (kept: Fields) => start + Buffer.from(toJson(kept)).toString('base64url'),
+    /** Decodes a block's signature; undefined if it comes from another model or upstream. */
+    keptIn: (block: Fields) => encodedIn(block, start),
   }
 }
 
@@ -50,11 +42,16 @@ export function keepItem(item: Fields): Fields {
 }
 
 /** Returns the item stored in a thinking block. */
-export function itemIn({ type, signature }: Fields): Fields | undefined {
+export function itemIn(block: Fields): Fields | undefined {
+  return encodedIn(block, ITEM)
+}
+
+/** Decodes what a signature that begins like this holds. */
+function encodedIn({ type, signature }: Fields, start: string): Fields | undefined {
   const text = textOf(signature)
-  if (type !== 'thinking' || !text.startsWith(ITEM)) return undefined
-  const item = jsonOf(Buffer.from(text.slice(ITEM.length), 'base64url').toString())
-  return isFields(item) ? item : undefined
+  if (type !== 'thinking' || !text.startsWith(start)) return undefined
+  const value = jsonOf(Buffer.from(text.slice(start.length), 'base64url').toString())
+  return isFields(value) ? value : undefined
 }
 
 /** Removes the thinking and the citations that the gateway created: Anthropic's API would refuse them. */
@@ -122,7 +119,7 @@ export function citedRange({ encrypted_index: index }: Fields): readonly [number
 }
 
 /** Removes citations that come from OpenAI: Anthropic's API would refuse their index. */
-export function withoutForeignCitations(block: Fields): Fields {
+function withoutForeignCitations(block: Fields): Fields {
   const citations = listOf(block.citations)
   const own = citations.filter((one) => !textOf(fieldsOf(one).encrypted_index).startsWith(CITED))
   if (own.length === citations.length) return block
