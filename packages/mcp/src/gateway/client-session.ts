@@ -1,6 +1,6 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
-import { mcpName, type PoolTool, type SearchOutcome, type Shelf, type Tool } from '@toolshelf/core'
+import { mcpName, type PoolTool, type SearchOutcome, type Tool } from '@toolshelf/core'
 import {
   CALL_THESE,
   CALL_TOOL,
@@ -21,14 +21,12 @@ import { type ClientWork, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
 import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/greeting.ts'
 import type { ShelvedTool } from '../host/publisher.ts'
 import {
-  type Addresses,
   addressMeta,
   addressOutput,
   alwaysLoaded,
   assertSendable,
   listedTool,
   PAGE_KEYS,
-  type PageTools,
   versionOf,
 } from '../lists/lists.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
@@ -53,18 +51,13 @@ import {
   runTraced,
   type TraceOfClient,
 } from './traced-clients.ts'
+import type { ClientView } from './views.ts'
 
-type ClientSessionOptions = {
-  readonly shelf: Shelf
-  readonly host: McpHost
-  readonly addresses: Addresses
+type ClientSessionOptions = Omit<ClientView, 'id' | 'resourcesAndPrompts'> & {
   readonly mode: () => ListingMode
-  /** Returns the names of the servers configured now. */
-  readonly servers: () => readonly string[]
   /** What the user can do while no server is configured. */
   readonly noServersHint: string | undefined
   readonly loaded: LoadedTools
-  readonly pageTools: PageTools
   /** Calls a server, which may ask the user questions during the call. */
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
@@ -80,8 +73,6 @@ type ClientSessionOptions = {
   readonly user: User | undefined
   /** Counts what the client causes, before it is done. */
   readonly work: ClientWork
-  /** Returns whether there is a tool of this name that the user may not see; for the audit. */
-  readonly isHidden: (name: string) => boolean
   /** Returns the listener for the events of a call. */
   readonly traceOf: TraceOfClient
   /** The client's own name and version. */

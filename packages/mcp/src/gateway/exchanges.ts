@@ -239,15 +239,10 @@ type RoundRequest = {
 /** Continues a call of this replica. */
 type RoundHandler = (answers: RoundAnswers, request: RoundRequest) => Promise<unknown>
 
-/** Times in milliseconds. */
-type RoundTimes = {
-  /** Time between two signs of life of a running round. */
-  readonly beatMs: number
-  /** Silence after which the other replica counts as ended. */
-  readonly silenceMs: number
-}
-
-const TIMES: RoundTimes = { beatMs: 3000, silenceMs: 12_000 }
+/** Milliseconds between two signs of life of a running round. */
+const BEAT_MS = 3000
+/** Milliseconds of silence after which the other replica counts as ended. */
+const SILENCE_MS = 12_000
 const RETRY_MS = 2000
 const ID = /^([0-9a-f]{24})\./
 
@@ -266,16 +261,14 @@ export class RemoteRounds {
   readonly #id = randomBytes(12).toString('hex')
   readonly #store: StateStore
   readonly #answer: RoundHandler
-  readonly #times: RoundTimes
   readonly #waiting = new Map<string, Waiting>()
   readonly #served = new Map<string, { readonly controller: AbortController; readonly over: Promise<void> }>()
   #stopListening: (() => Promise<void>) | undefined
   #isClosed = false
 
-  constructor(store: StateStore, answer: RoundHandler, times: RoundTimes = TIMES) {
+  constructor(store: StateStore, answer: RoundHandler) {
     this.#store = store
     this.#answer = answer
-    this.#times = times
     void this.#listen()
   }
 
@@ -293,7 +286,6 @@ export class RemoteRounds {
   /** Sends a client's answers to the replica that waits for them. Resolves with the end of the round. */
   async run(replica: string, answers: RoundAnswers, { signal, onProgress }: RoundRequest): Promise<unknown> {
     signal.throwIfAborted()
-    const { beatMs, silenceMs } = this.#times
     const id = randomUUID()
     const ends: (() => void)[] = [() => this.#waiting.delete(id)]
     try {
@@ -308,8 +300,8 @@ export class RemoteRounds {
         }
         signal.addEventListener('abort', abort, { once: true })
         const watch = setInterval(() => {
-          if (performance.now() - waiting.heardAt > silenceMs) settle({ error: { message: GONE } })
-        }, beatMs)
+          if (performance.now() - waiting.heardAt > SILENCE_MS) settle({ error: { message: GONE } })
+        }, BEAT_MS)
         watch.unref()
         ends.push(
           () => signal.removeEventListener('abort', abort),
@@ -349,7 +341,7 @@ export class RemoteRounds {
   }
 
   #receive(text: string): void {
-    const { type, from, id, ...body } = parseFields(text)
+    const { type, from, id, ...body } = fieldsOf(parseJson(text))
     if (typeof from !== 'string' || typeof id !== 'string') return
     if (type === 'round') this.#serve(from, id, body)
     if (type === 'abort') this.#served.get(id)?.controller.abort()
@@ -362,7 +354,7 @@ export class RemoteRounds {
 
   #serve(from: string, id: string, { state, responses, owner }: Fields): void {
     const controller = new AbortController()
-    const beat = setInterval(() => this.#send(from, { type: 'alive', id }), this.#times.beatMs)
+    const beat = setInterval(() => this.#send(from, { type: 'alive', id }), BEAT_MS)
     beat.unref()
     const answers = { state: String(state), responses: fieldsOf(responses), owner: String(owner) }
     const onProgress = (progress: Progress) => this.#send(from, { type: 'progress', id, progress })
@@ -399,9 +391,4 @@ const channelOf = (replica: string) => `replica/${replica}`
 
 function errorFrom({ code = ProtocolErrorCode.InternalError, message, data }: Fields): ProtocolError {
   return new ProtocolError(Number(code), String(message), data)
-}
-
-/** Parses a message of another replica; returns no fields if it is not an object. */
-function parseFields(text: string): Fields {
-  return fieldsOf(parseJson(text))
 }

@@ -26,23 +26,17 @@ const loadedToolsLimits: LoadedToolsLimits = {
 /** The tools that searches put on a client's list. */
 export type LoadedTools = ReturnType<typeof createLoadedTools>
 
-/** What a search changed in the list. */
-export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
-
 const MAX_REMEMBERED = 1000
 
 /** Creates an empty list. */
-export function createLoadedTools(
-  limits: LoadedToolsLimits = loadedToolsLimits,
-  now: () => number = () => performance.now(),
-) {
+export function createLoadedTools(limits: LoadedToolsLimits = loadedToolsLimits) {
   const entries = new Map<string, { readonly tokens: number; readonly usedAt: number }>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
   let isShelved = false
 
   const load = (tool: PoolTool) => {
-    entries.set(tool.name, { tokens: definitionTokens(tool), usedAt: now() })
+    entries.set(tool.name, { tokens: definitionTokens(tool), usedAt: performance.now() })
   }
 
   /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
@@ -54,7 +48,7 @@ export function createLoadedTools(
     let tokens = [...entries.values()].reduce((sum, entry) => sum + entry.tokens, 0)
     const dropped: string[] = []
     for (const [name, entry] of oldest) {
-      const isUnused = now() - entry.usedAt >= limits.unusedMs
+      const isUnused = performance.now() - entry.usedAt >= limits.unusedMs
       const isOver = isUnused
         ? count > limits.tools || tokens > limits.tokens
         : count > limits.maxTools || tokens > limits.maxTokens

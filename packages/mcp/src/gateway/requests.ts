@@ -7,28 +7,26 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '@toolshelf/core/internal'
 import { type ClientWork, traceIdOf } from '@toolshelf/core/internal/node'
-import { assertSendable, type PageTools, type ResourcesAndPrompts } from '../lists/lists.ts'
-import type { CallOptions, McpHost, Progress } from '../types.ts'
+import { assertSendable } from '../lists/lists.ts'
+import type { CallOptions, Progress } from '../types.ts'
 import type { ClientSession } from './client-session.ts'
 import { canAnswer, capabilitiesOf, clientInfoIn, showsPages } from './clients.ts'
 import type { Exchanges, Work } from './exchanges.ts'
 import type { Relisting } from './updates.ts'
+import type { ClientView } from './views.ts'
 
 type Request = ServerContext['mcpReq']
 
-type RequestOptions = {
+type RequestOptions = Pick<ClientView, 'host' | 'resourcesAndPrompts' | 'pageTools'> & {
   readonly server: Server
   readonly isStateless: boolean
   /** The `uid` of the user that the client acts for; undefined if the gateway has no users. */
   readonly uid: string | undefined
   /** Returns the client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
-  readonly host: McpHost
   readonly clientSession: ClientSession
   readonly work: ClientWork
-  readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
-  readonly pageTools: PageTools
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
 }
@@ -41,29 +39,9 @@ export function answerRequests(options: RequestOptions): void {
   answerPromptRequests(options, context)
 }
 
-type RequestContext = {
-  /** Registers a handler, which handles the messages of one body one after the other, each in the client's turn. */
-  readonly handle: Server['setRequestHandler']
-  /** Starts the servers with the first request: the client's capabilities are known only then. */
-  readonly begin: (request: Request) => void
-  /** Returns how long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
-  readonly fresh: () => { readonly ttlMs: number; readonly cacheScope: 'private' } | object
-  /**
-   * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number
-   * is limited.
-   */
-  readonly inExchange: (request: Request, work: Work<unknown>) => Promise<never>
-}
+type RequestContext = ReturnType<typeof createRequestContext>
 
-function createRequestContext({
-  server,
-  isStateless,
-  uid,
-  clientOf,
-  host,
-  exchanges,
-  work,
-}: RequestOptions): RequestContext {
+function createRequestContext({ server, isStateless, uid, clientOf, host, exchanges, work }: RequestOptions) {
   const inOrder = createOrder(work)
   let running = 0
 
@@ -89,8 +67,11 @@ function createRequestContext({
     )
 
   return {
-    handle: handle as never,
-    begin: ({ envelope }) => host.start(capabilitiesOf(server, envelope)),
+    /** Registers a handler, which handles the messages of one body one after the other, each in the client's turn. */
+    handle: handle as never as Server['setRequestHandler'],
+    /** Starts the servers with the first request: the client's capabilities are known only then. */
+    begin: ({ envelope }: Request) => host.start(capabilitiesOf(server, envelope)),
+    /** Returns how long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
     fresh() {
       if (!isStateless) return {}
       const isComplete = host
@@ -98,7 +79,8 @@ function createRequestContext({
         .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
       return { ttlMs: isComplete ? FRESH_FOR_MS : 0, cacheScope: 'private' }
     },
-    async inExchange(request, work) {
+    /** Runs a call in which a server may ask something. It continues when its client disconnects, so their number is limited. */
+    async inExchange(request: Request, work: Work<unknown>) {
       if (running >= MAX_RUNNING)
         throw new ProtocolError(
           ProtocolErrorCode.InvalidRequest,

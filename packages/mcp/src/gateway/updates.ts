@@ -1,15 +1,13 @@
 // Sends clients the notifications that they chose, and the operator the logs that belong to no client.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText, oneLine } from '@toolshelf/core/internal'
-import { type Addresses, assertSendable, type ResourcesAndPrompts } from '../lists/lists.ts'
+import { assertSendable } from '../lists/lists.ts'
 import type { HostEvent, McpHost } from '../types.ts'
+import type { ClientView } from './views.ts'
 
-type UpdateOptions = {
+type UpdateOptions = Pick<ClientView, 'host' | 'resourcesAndPrompts' | 'addresses'> & {
   readonly server: Server
-  readonly host: McpHost
   readonly relisting: Relisting
-  readonly resourcesAndPrompts: ResourcesAndPrompts
-  readonly addresses: Addresses
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels
   readonly isLogFor: (client: Server, event: LogEvent) => boolean

@@ -5,15 +5,6 @@ import type { Server } from '@modelcontextprotocol/server'
 import { dropOldest, type Fields } from '@toolshelf/core/internal'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
-/** Handles calls that require a visit to a URL. */
-type UrlElicitations = {
-  /** Runs a call to `server` on behalf of a client. */
-  run<Output>(server: string, caller: ElicitationCaller, call: () => Promise<Output>): Promise<Output>
-  /** Forgets a client that has disconnected. */
-  leave(client: object): void
-  close(): void
-}
-
 type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean
@@ -30,7 +21,7 @@ const MAX_REMEMBERED = 1000
 const RETRIES = [5000, 10_000, 20_000, 30_000]
 
 /** Tracks which client was sent to which URL, so that only this client is notified when the user is done. */
-export function createUrlElicitations(host: McpHost, retries: readonly number[] = RETRIES): UrlElicitations {
+export function createUrlElicitations(host: McpHost) {
   const clients = new Map<string, Server>()
   const waiting = new Map<string, () => void>()
 
@@ -68,9 +59,14 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
   }
 
   return {
-    async run(server, { client, isStateless, questionHandler, signal }, call) {
+    /** Runs a call to `server` on behalf of a client. */
+    async run<Output>(
+      server: string,
+      { client, isStateless, questionHandler, signal }: ElicitationCaller,
+      call: () => Promise<Output>,
+    ): Promise<Output> {
       let isAsked = false
-      for (const pause of [...retries, undefined]) {
+      for (const pause of [...RETRIES, undefined]) {
         try {
           return await call()
         } catch (error) {
@@ -87,7 +83,8 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
       }
       throw new Error('unreachable')
     },
-    leave(client) {
+    /** Forgets a client that has disconnected. */
+    leave(client: object) {
       for (const [key, other] of clients) if (other === client) clients.delete(key)
     },
     close: stop,

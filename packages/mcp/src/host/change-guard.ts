@@ -5,9 +5,9 @@ import type { HostEvent, ListedTool } from '../types.ts'
 /** Remembers what was accepted. */
 export type PinChecker = Pick<Pins, 'judge'>
 
-type ChangeGuardOptions = {
+export type ChangeGuardOptions = {
   /** Without it, no change is noticed. */
-  readonly pins: PinChecker | undefined
+  readonly pins?: PinChecker | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
   /** Returns the sentence that says how to accept a server's changes. */

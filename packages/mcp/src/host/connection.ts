@@ -1,7 +1,10 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
 // back-off, and stops a lazy server that is not used. `TRANSITIONS` is the table of states.
 // Implements H2, H4, H6.
+
 import { cleanText, type Fields, isFields } from '@toolshelf/core/internal'
+import type { Limiter } from '@toolshelf/core/internal/node'
+import type { DefinitionCache } from '../cache/definition-cache.ts'
 import {
   CallError,
   type ConnectionFailure,
@@ -9,21 +12,38 @@ import {
   isAnswer,
   isSilence,
   isUndelivered,
+  type LoginHint,
   ourFailure,
   SessionError,
 } from '../protocol/protocol.ts'
 import { createRedactor, type Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
+import type { StdioLimits } from '../session/stdio.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
 import { createNotifications, type ListName, type Notifications, withPacedProgress } from './notifications.ts'
 import { ServerQuestions } from './questions.ts'
-import {
-  type ConnectionOptions,
-  type ConnectionView,
-  createServerRecord,
-  NO_FAILURE,
-  type ServerRecord,
-} from './server-record.ts'
+import { type ConnectionView, createServerRecord, NO_FAILURE, type ServerRecord } from './server-record.ts'
+
+export type ConnectionOptions = {
+  readonly config: ServerConfig
+  readonly clientInfo: { readonly name: string; readonly version: string }
+  readonly capabilities: () => Fields
+  readonly cache: DefinitionCache | undefined
+  readonly limit: Limiter
+  readonly authorize: () => Promise<AuthProvider | undefined>
+  readonly loginHint?: LoginHint | undefined
+  readonly times: HostTimeouts
+  readonly limits: StdioLimits | undefined
+  readonly questionHandler: QuestionHandler | undefined
+  readonly onState: () => void
+  /** Resolves when the tools are on the shelf. */
+  readonly onTools: () => Promise<void>
+  /** `client`: the client whose call it belongs to; undefined outside of calls, and if it is ambiguous. */
+  readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
+  readonly notify: (message: string) => void
+  /** Called when prompts, resources or resource templates have changed. */
+  readonly onList: (list: 'prompts' | 'resources') => void
+}
 
 /** Requests, besides tool calls, during which a server may ask its client questions. */
 const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
@@ -291,15 +311,24 @@ export class Connection {
     this.#record.report({ state: 'connected', ...NO_FAILURE })
     this.#record.save()
     if (this.#isWatchingLists) void this.#record.memory.lists.refresh(session, 'connected')
-    watchHealth({
-      session,
-      times: this.#options.times,
-      later: this.#timers.start,
-      isBusy: () => this.#inFlight > 0,
-      isOver: () => this.#session !== session,
-      onSilence: () => this.#end(session, 'it no longer answers', session.stderr()),
-    })
+    this.#watchHealth(session)
     this.#scheduleStop()
+  }
+
+  /** Pings an unused server regularly until the session is over. Only in the older protocol: the newer one has no ping. */
+  #watchHealth(session: ServerSession, misses = 0): void {
+    if (!session.isLegacy) return
+    const { healthIntervalMs, pingTimeoutMs } = this.#options.times
+    const look = async () => {
+      if (this.#session !== session) return
+      // The timeout of a running call detects a dead server itself.
+      const missed = this.#inFlight > 0 ? misses : (await answers(session, pingTimeoutMs)) ? 0 : misses + 1
+      if (this.#session !== session) return
+      if (missed < MAX_MISSES) return this.#watchHealth(session, missed)
+      await session.close()
+      this.#end(session, 'it no longer answers', session.stderr())
+    }
+    this.#timers.start(look, healthIntervalMs)
   }
 
   /** Handles the end of the session in use: a lazy server waits for the next call, others are reconnected. */
@@ -440,27 +469,21 @@ const TRANSITIONS: {
 }
 
 /** The current state of a connection. */
-export type Lifecycle = {
-  phase(): ConnectionPhase
-  /** Returns the session in use; undefined in every state but `ready`. */
-  session(): ServerSession | undefined
-  isClosed(): boolean
-  /** Aborted once the connection is closed. */
-  readonly signal: AbortSignal
-  /** Changes the state; returns false, and changes nothing, if the table has no such transition. */
-  apply(transition: ConnectionTransition): boolean
-}
+export type Lifecycle = ReturnType<typeof createLifecycle>
 
 /** Creates a lifecycle in the state `idle`. */
-export function createLifecycle(): Lifecycle {
+export function createLifecycle() {
   const closing = new AbortController()
-  let phase: ConnectionPhase = { state: 'idle' }
+  let phase = { state: 'idle' } as ConnectionPhase
   return {
     phase: () => phase,
+    /** Returns the session in use; undefined in every state but `ready`. */
     session: () => (phase.state === 'ready' ? phase.session : undefined),
     isClosed: () => phase.state === 'closed',
+    /** Aborted once the connection is closed. */
     signal: closing.signal,
-    apply({ type, ...data }) {
+    /** Changes the state; returns false, and changes nothing, if the table has no such transition. */
+    apply({ type, ...data }: ConnectionTransition) {
       const state = TRANSITIONS[phase.state][type]
       if (state === undefined) return false
       const opening = 'opening' in phase && state === 'ready' ? { opening: phase.opening } : {}
@@ -471,39 +494,14 @@ export function createLifecycle(): Lifecycle {
   }
 }
 
-type HealthOptions = {
-  readonly session: ServerSession
-  readonly times: HostTimeouts
-  readonly later: (task: () => unknown, milliseconds: number) => unknown
-  /** Returns whether a call is running, whose own timeout detects a dead server. */
-  readonly isBusy: () => boolean
-  readonly isOver: () => boolean
-  readonly onSilence: () => void
-}
-
 const MAX_MISSES = 2
 
-/** Pings the server regularly until the session is over. Only in the older protocol: the newer one has no ping. */
-export function watchHealth({ session, times, later, isBusy, isOver, onSilence }: HealthOptions): void {
-  if (!session.isLegacy) return
-  let misses = 0
-  const look = async () => {
-    if (isOver()) return
-    if (!isBusy()) misses = (await answers()) ? 0 : misses + 1
-    if (isOver()) return
-    if (misses < MAX_MISSES) {
-      later(look, times.healthIntervalMs)
-      return
-    }
-    await session.close()
-    onSilence()
-  }
-  const answers = () =>
-    session.request('ping', undefined, { timeoutMs: times.pingTimeoutMs }).then(
-      () => true,
-      (error: unknown) => !isSilence(error),
-    )
-  later(look, times.healthIntervalMs)
+/** Returns whether a server answers at all; its refusal is an answer. */
+function answers(session: ServerSession, timeoutMs: number): Promise<boolean> {
+  return session.request('ping', undefined, { timeoutMs }).then(
+    () => true,
+    (error: unknown) => !isSilence(error),
+  )
 }
 
 /** Timeouts and intervals of a host, in milliseconds. */

@@ -1,29 +1,22 @@
 // Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients. May hold back
 // what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
-import type { ServerDetails, Shelf } from '@toolshelf/core'
+import type { ServerDetails } from '@toolshelf/core'
 import { quote, unsafeKinds } from '@toolshelf/core/internal'
 import { isAllowed } from '../config/rules.ts'
 import { isForModel } from '../protocol/protocol.ts'
-import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus, ToolProblem } from '../types.ts'
-import { ChangeGuard, type PinChecker } from './change-guard.ts'
+import type { ListedTool, ServerConfig, ServerState, ServerStatus, ToolProblem } from '../types.ts'
+import { ChangeGuard, type ChangeGuardOptions } from './change-guard.ts'
 import type { Connection } from './connection.ts'
 import { hiddenText } from './definitions.ts'
-import { type AlwaysLoadLimits, alwaysLoadLimits, createPublisher, type Publisher } from './publisher.ts'
+import type { McpHostOptions } from './host.ts'
+import { alwaysLoadLimits, createPublisher, type Publisher } from './publisher.ts'
 
-type MemberListsOptions = {
-  readonly shelf: Shelf
-  readonly pins?: PinChecker
-  readonly onChange?: 'report' | 'hold'
-  readonly alwaysLoad?: Partial<AlwaysLoadLimits>
-  readonly notify: (message: string) => void
-  readonly acceptHint: (server: string) => string
-  readonly emit: (event: HostEvent) => void
-  /** Runs a task later, unless the host is closed first. */
-  readonly later: (task: () => void) => void
-  /** Returns the member of this name that is configured now. */
-  readonly find: (server: string) => Member | undefined
-}
+type MemberListsOptions = Pick<McpHostOptions, 'shelf' | 'pins' | 'onChange' | 'alwaysLoad'> &
+  Pick<ChangeGuardOptions, 'notify' | 'acceptHint' | 'emit' | 'later'> & {
+    /** Returns the member of this name that is configured now. */
+    readonly find: (server: string) => Member | undefined
+  }
 
 const CORE_STATE: { readonly [state in ServerState]: ServerDetails['state'] } = {
   idle: 'connected',
@@ -41,7 +34,7 @@ export class MemberLists {
   readonly #onChange: 'report' | 'hold'
 
   constructor(servers: readonly ServerConfig[], options: MemberListsOptions) {
-    const { shelf, pins, onChange = 'report', notify, later, find } = options
+    const { shelf, onChange = 'report', notify, find } = options
     this.#options = options
     this.#onChange = onChange
     this.#publisher = createPublisher(servers, {
@@ -54,12 +47,8 @@ export class MemberLists {
       },
     })
     this.guard = new ChangeGuard({
-      pins,
+      ...options,
       onChange,
-      notify,
-      acceptHint: options.acceptHint,
-      emit: options.emit,
-      later,
       recheck: (server) => {
         const member = find(server)
         if (member) void this.publish(member).then(() => this.showPrompts(member))
@@ -181,71 +170,45 @@ export class MemberLists {
   }
 }
 
-export type Member = {
+export class Member {
   readonly config: ServerConfig
   readonly connection: Connection
-  hidden: ReadonlySet<string>
-  held: ReadonlySet<string>
+  hidden: ReadonlySet<string> = new Set()
+  held: ReadonlySet<string> = new Set()
   /** Tools that only pages may call. */
-  pageTools: readonly ListedTool[]
+  pageTools: readonly ListedTool[] = []
   /** Whether some of its listed tools are left out because of a limit. */
-  isLimited: boolean
+  isLimited = false
   /** Whether the operator was already notified that tools cannot be used. */
-  isDropping: boolean
-  publishing: Promise<void>
+  isDropping = false
+  publishing = Promise.resolve()
   /** Calls and other requests in flight. */
-  readonly calls: Set<Promise<unknown>>
+  readonly calls = new Set<Promise<unknown>>()
   /** The instructions in use, which may be older than the server's current ones. */
   instructions: string | undefined
   /** Its prompts except those held back. */
   prompts: readonly unknown[] | undefined
   /** How many lists of prompts are being compared with those first seen. */
-  comparing: number
+  comparing = 0
   /** Whether the operator was already notified that its instructions were cleaned. */
   hiddenInstructions: ToolProblem | undefined
-}
 
-/** Creates the member of a server that has listed nothing yet. */
-export function newMember(config: ServerConfig, connection: Connection): Member {
-  return {
-    config,
-    connection,
-    hidden: new Set(),
-    held: new Set(),
-    pageTools: [],
-    isLimited: false,
-    isDropping: false,
-    publishing: Promise.resolve(),
-    calls: new Set(),
-    instructions: undefined,
-    prompts: undefined,
-    comparing: 0,
-    hiddenInstructions: undefined,
+  constructor(config: ServerConfig, connection: Connection) {
+    this.config = config
+    this.connection = connection
   }
 }
 
-export function describeMember(
-  {
-    config,
-    connection,
-    hidden,
-    held,
-    pageTools,
-    instructions,
-    hiddenInstructions,
-    prompts,
-    comparing,
-  }: Member,
-  limits: readonly ToolProblem[],
-): ServerStatus {
+function describeMember(member: Member, limits: readonly ToolProblem[]): ServerStatus {
+  const { config, connection, hidden, held, pageTools, instructions, hiddenInstructions } = member
   const view = connection.view()
   return {
     name: config.name,
     config: connection.shownConfig(),
     ...view,
     instructions,
-    prompts: view.prompts?.length === 0 ? view.prompts : prompts,
-    hasListed: view.hasListed && comparing === 0,
+    prompts: view.prompts?.length === 0 ? view.prompts : member.prompts,
+    hasListed: view.hasListed && member.comparing === 0,
     problems: [...(hiddenInstructions ? [hiddenInstructions] : []), ...view.problems, ...limits],
     tools: toolsForModel(view.tools, hidden),
     pageTools,

@@ -1,13 +1,13 @@
 // Manages the servers of a host, which may join and leave while it runs.
+
 import { isDeepStrictEqual } from 'node:util'
-import type { Fields } from '@toolshelf/core/internal'
 import { withTimeout } from '@toolshelf/core/internal/node'
-import type { HostEvent, ServerConfig } from '../types.ts'
-import { Connection } from './connection.ts'
+import type { ServerConfig } from '../types.ts'
+import type { ChangeGuardOptions } from './change-guard.ts'
+import { Connection, type ConnectionOptions } from './connection.ts'
 import type { McpHostOptions } from './host.ts'
 import { eventOf } from './host-events.ts'
-import { type Member, MemberLists, newMember } from './member-lists.ts'
-import type { ConnectionOptions } from './server-record.ts'
+import { Member, MemberLists } from './member-lists.ts'
 
 type MembersOptions = Pick<
   McpHostOptions,
@@ -21,15 +21,8 @@ type MembersOptions = Pick<
   | 'clientInfo'
   | 'limits'
 > &
-  Pick<ConnectionOptions, 'cache' | 'limit' | 'times'> & {
-    readonly capabilities: () => Fields
-    readonly notify: (message: string) => void
-    readonly acceptHint: (server: string) => string
-    /** Passes events to the host's listeners. */
-    readonly emit: (event: HostEvent) => void
-    /** Runs a task later, unless the host is closed first. */
-    readonly later: (task: () => void) => void
-  }
+  Pick<ConnectionOptions, 'cache' | 'limit' | 'times' | 'capabilities'> &
+  Pick<ChangeGuardOptions, 'notify' | 'acceptHint' | 'emit' | 'later'>
 
 export class Members {
   /** What the servers list, and which of it may be used. */
@@ -116,7 +109,7 @@ export class Members {
         if (event) emit(event)
       },
     })
-    const member = newMember(config, connection)
+    const member = new Member(config, connection)
     return member
   }
 

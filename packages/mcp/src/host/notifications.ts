@@ -10,8 +10,6 @@ type NotificationOptions = {
   readonly later: (task: () => void, milliseconds: number) => unknown
   /** Reads a changed list; returns false if the list is not kept, so that the notification itself is forwarded. */
   readonly relist: (list: ListName) => boolean
-  /** Milliseconds of a monotonic clock. Default: `performance.now`. */
-  readonly now?: () => number
   /** `client`: the client whose call it belongs to, if known. */
   readonly deliver: (method: string, params: Fields, client: object | undefined) => void
 }
@@ -35,15 +33,15 @@ const MAX_UPDATED = 1000
 
 /** Creates the forwarding for one server. */
 export function createNotifications(options: NotificationOptions) {
-  const { refreshMs, later, relist, now = () => performance.now(), deliver } = options
+  const { refreshMs, later, relist, deliver } = options
   const lists = new Map<string, () => void>(
     LISTS.map((list) => {
       const method = `notifications/${list}/list_changed`
       const changed = () => void (relist(list) || deliver(method, {}, undefined))
-      return [method, createPace({ minGapMs: refreshMs, later, now, task: changed })]
+      return [method, createPace(refreshMs, later, changed)]
     }),
   )
-  const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
+  const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000)
   /** By URI; true if there was another update since the last one that was forwarded. */
   const updated = new Map<string, boolean>()
   let dropped = 0
@@ -89,7 +87,11 @@ export function createNotifications(options: NotificationOptions) {
 }
 
 /** Creates a token bucket: a function that takes a token and returns true while there is one. */
-export function createBucket(capacity: number, perMillisecond: number, now: () => number): () => boolean {
+export function createBucket(
+  capacity: number,
+  perMillisecond: number,
+  now = () => performance.now(),
+): () => boolean {
   let left = capacity
   let last = now()
   return () => {
@@ -105,30 +107,24 @@ export function createBucket(capacity: number, perMillisecond: number, now: () =
 /** Milliseconds between two readings of a list that keeps changing. */
 const MAX_GAP_MS = 30_000
 
-type PaceOptions = Pick<NotificationOptions, 'later'> &
-  Required<Pick<NotificationOptions, 'now'>> & {
-    /** Shortest interval in milliseconds between two readings. */
-    readonly minGapMs: number
-    readonly task: () => void
-  }
-
 /**
  * Limits how often a changed list is read: soon at first, less and less often while it keeps changing. Returns a function
  * to call at each change; the task runs once for all changes until then.
+ * @param minGapMs - Shortest interval in milliseconds between two readings.
  */
-function createPace({ minGapMs, later, now, task }: PaceOptions): () => void {
+function createPace(minGapMs: number, later: NotificationOptions['later'], task: () => void): () => void {
   let isWaiting = false
   let ranAt = Number.NEGATIVE_INFINITY
   let gap = minGapMs
   return () => {
     if (isWaiting) return
     isWaiting = true
-    const changedAt = now()
+    const changedAt = performance.now()
     gap = changedAt - ranAt < 4 * gap ? Math.min(gap * 2, MAX_GAP_MS) : minGapMs
     later(
       () => {
         isWaiting = false
-        ranAt = now()
+        ranAt = performance.now()
         task()
       },
       Math.max(minGapMs / 5, ranAt + gap - changedAt),
@@ -148,7 +144,7 @@ export async function withPacedProgress<Output>(
   call: (options: CallOptions) => Promise<Output>,
 ): Promise<Output> {
   if (!onProgress) return call(options)
-  const mayReport = createBucket(BURST, PER_SECOND / 1000, () => performance.now())
+  const mayReport = createBucket(BURST, PER_SECOND / 1000)
   let latest: Progress | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   const pass = ({ message, ...step }: Progress) =>

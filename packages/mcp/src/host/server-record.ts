@@ -2,9 +2,7 @@
 // The last good list outlives every failure.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Fields } from '@toolshelf/core/internal'
-import type { Limiter } from '@toolshelf/core/internal/node'
 import type {
   CachedServer,
   DefinitionCache,
@@ -12,12 +10,11 @@ import type {
   KeptLists,
   ListKind,
 } from '../cache/definition-cache.ts'
-import { type ConnectionFailure, type LoginHint, withErrorLine } from '../protocol/protocol.ts'
+import { type ConnectionFailure, withErrorLine } from '../protocol/protocol.ts'
 import type { Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
-import type { StdioLimits } from '../session/stdio.ts'
-import type { ListedTool, QuestionHandler, ServerConfig, ServerState, ToolProblem } from '../types.ts'
-import type { HostTimeouts, Lifecycle } from './connection.ts'
+import type { ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
+import type { ConnectionOptions, Lifecycle } from './connection.ts'
 import { readListedTools } from './definitions.ts'
 
 /** How long to trust a stored note that a server speaks only the older protocol. */
@@ -141,24 +138,11 @@ function truncatedList(count: number): ToolProblem {
   return { tool: 'all', kind: 'limited', message }
 }
 
-/** What is known about a server now. */
-export type ConnectionView = {
-  readonly state: ServerState
-  readonly reason: string | undefined
-  /** What kind of failure it was, in our words: what a model reads. */
-  readonly category: string | undefined
-  readonly tools: readonly ListedTool[]
-  readonly problems: readonly ToolProblem[]
-  readonly isCached: boolean
-  readonly isRemembered: boolean
-  readonly info: { readonly name: string; readonly version: string } | undefined
-  readonly protocol: string | undefined
-  readonly capabilities: Fields
-  readonly instructions: string | undefined
-  readonly startMilliseconds: number | undefined
-  readonly pid: number | undefined
-  readonly stderr: string
-} & KnownLists
+/** What is known about a server now: its status, without what rules and pins make of it. */
+export type ConnectionView = Omit<
+  ServerStatus,
+  'name' | 'config' | 'pageTools' | 'hidden' | 'held' | 'changes'
+>
 
 /** The part of a view that says that nothing has failed. */
 export const NO_FAILURE = { reason: undefined, category: undefined } as const
@@ -184,27 +168,6 @@ export function emptyView(config: ServerConfig): ConnectionView {
     resourceTemplates: undefined,
     hasListed: false,
   }
-}
-
-export type ConnectionOptions = {
-  readonly config: ServerConfig
-  readonly clientInfo: { readonly name: string; readonly version: string }
-  readonly capabilities: () => Fields
-  readonly cache: DefinitionCache | undefined
-  readonly limit: Limiter
-  readonly authorize: () => Promise<AuthProvider | undefined>
-  readonly loginHint?: LoginHint | undefined
-  readonly times: HostTimeouts
-  readonly limits: StdioLimits | undefined
-  readonly questionHandler: QuestionHandler | undefined
-  readonly onState: () => void
-  /** Resolves when the tools are on the shelf. */
-  readonly onTools: () => Promise<void>
-  /** `client`: the client whose call it belongs to; undefined outside of calls, and if it is ambiguous. */
-  readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
-  readonly notify: (message: string) => void
-  /** Called when prompts, resources or resource templates have changed. */
-  readonly onList: (list: 'prompts' | 'resources') => void
 }
 
 /** What an earlier run stored, and how long ago, in milliseconds. */
