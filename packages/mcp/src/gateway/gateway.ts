@@ -1,5 +1,5 @@
+// Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are
 // shared.
-// Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are.
 import { Server } from '@modelcontextprotocol/server'
 import type { Shelf } from '@toolshelf/core'
 import type {

@@ -1,6 +1,5 @@
 // Implements CallTools and RunScript: several calls of servers' tools in one request of the client, in a list or by a small
 // program. Each is an ordinary call; by default a script may call only tools that are known to read only.
-
 import { setMaxListeners } from 'node:events'
 import { mcpName, type PoolTool, type Shelf, type TraceListener } from '@toolshelf/core'
 import {

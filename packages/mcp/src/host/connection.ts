@@ -1,7 +1,6 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
 // back-off, and stops a lazy server that is not used. `TRANSITIONS` is the table of states.
 // Implements H2, H4, H6.
-
 import { cleanText, type Fields, isFields } from '@toolshelf/core/internal'
 import type { Limiter } from '@toolshelf/core/internal/node'
 import type { DefinitionCache } from '../cache/definition-cache.ts'

@@ -1,5 +1,4 @@
 // Translates server notifications into host events, and delivers events to listeners and to the trace.
-
 import type { TraceListener } from '@toolshelf/core'
 import type { Fields } from '@toolshelf/core/internal'
 import type { HostEvent, McpHost, ServerStatus } from '../types.ts'

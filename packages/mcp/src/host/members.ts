@@ -1,5 +1,4 @@
 // Manages the servers of a host, which may join and leave while it runs.
-
 import { isDeepStrictEqual } from 'node:util'
 import { withTimeout } from '@toolshelf/core/internal/node'
 import type { ServerConfig } from '../types.ts'

@@ -1,6 +1,5 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
-
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '@toolshelf/core/internal'
 import type {

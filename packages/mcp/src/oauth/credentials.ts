@@ -64,14 +64,7 @@ export function readCredentials(value: unknown): Credentials | undefined {
   return texts.every((text) => typeof text === 'string') ? (found as Credentials) : undefined
 }
 
-type StoredCredentialOptions = {
-  readonly store: StateStore
-  readonly server: string
-  readonly url: string
-  readonly notify: (message: string) => void
-  /** The clock in milliseconds; replaceable in tests. */
-  readonly now?: () => number
-}
+type StoredCredentialOptions = CredentialOptions & { readonly store: StateStore }
 
 const PREFIX = 'login/'
 /** Milliseconds for which a login is cached, so that most requests need no store. */

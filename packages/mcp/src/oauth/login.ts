@@ -41,13 +41,13 @@ export type LoginOptions = {
   readonly notify: (message: string) => void
   /** Opens the browser; resolves to false if there is none. Without it, the user opens the URL. */
   readonly openBrowser?: (url: string) => Promise<boolean>
-  /** Port of the redirect URL. */
+  /** Port of the redirect URL. Default: any free one. */
   readonly port?: number
   /** A client ID registered by the server's owner; by default, Toolshelf registers itself. */
   readonly client?: { readonly id: string; readonly secret?: string }
   /** Scopes to request in addition to what the server demands. */
   readonly scope?: string
-  /** Milliseconds until the login is abandoned. */
+  /** Milliseconds until the login is abandoned. Default: five minutes. */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
@@ -244,30 +244,15 @@ function explain(error: unknown): string {
   return describeOAuthError(error)
 }
 
-/** A server that waits for the redirect. */
-type Callback = {
-  readonly url: string
-  /** The parameters of the one answer with the expected state. */
-  readonly answer: Promise<URLSearchParams>
-  close(): void
-}
+type CallbackOptions = Pick<LoginOptions, 'port' | 'timeoutMs' | 'signal'> & { readonly state: string }
 
-type CallbackOptions = {
-  readonly state: string
-  /** The port. Default: any free one. */
-  readonly port?: number
-  /** Milliseconds. Default: five minutes. */
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal
-}
-
-/** Starts the server. */
+/** Starts a local server that receives the browser's redirect after a login: it takes one answer and closes. */
 export async function listenForCallback({
   state,
   port = 0,
   timeoutMs = FIVE_MINUTES_MS,
   signal,
-}: CallbackOptions): Promise<Callback> {
+}: CallbackOptions) {
   const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
   // Prevents an unhandled rejection if nobody waits any more.
   answer.catch(() => {})
@@ -300,6 +285,7 @@ export async function listenForCallback({
   if (signal?.aborted) cancel()
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
+    /** The parameters of the one answer with the expected state. */
     answer,
     close() {
       clearTimeout(timer)
@@ -335,13 +321,7 @@ function withResolvers<Value>() {
   return { promise, resolve, reject }
 }
 
-type LogoutOptions = {
-  readonly folder: string
-  /** Where logins are stored instead of the folder. */
-  readonly store?: StateStore | undefined
-  readonly server: string
-  readonly notify: (message: string) => void
-}
+type LogoutOptions = Pick<LoginOptions, 'folder' | 'store' | 'notify'> & { readonly server: string }
 
 /** Deletes all logins of a server, even if the server could not be reached; returns how many there were. */
 export async function logout({ folder, store, server, notify }: LogoutOptions): Promise<number> {

@@ -150,7 +150,7 @@ class Layer implements UserLayer {
   usedAt = 0
   readonly #options: PersonalHostsOptions
   readonly #nextUse: () => number
-  readonly #mirror: Mirror
+  readonly #mirror: (server?: string) => void
   readonly #stops: (() => void)[]
   /** Resolves when the last update of credentials is done; they run one after the other. */
   #filling: Promise<void>
@@ -167,7 +167,7 @@ class Layer implements UserLayer {
     this.#nextUse = nextUse
     this.shelf = options.makeShelf()
     this.#mirror = mirrorShelf(sharedShelf, this.shelf, isOwn)
-    this.#mirror.sync()
+    this.#mirror()
     this.own = options.makeHost({
       shelf: this.shelf,
       servers: servers.map((config) => ({ ...config, blocked: 'its credentials are being read' })),
@@ -243,8 +243,8 @@ class Layer implements UserLayer {
   }
 
   #follow(event: HostEvent): void {
-    if (event.type === 'servers') this.#mirror.sync()
-    else if (event.type === 'tools' || event.type === 'state') this.#mirror.sync(event.server)
+    if (event.type === 'servers') this.#mirror()
+    else if (event.type === 'tools' || event.type === 'state') this.#mirror(event.server)
   }
 }
 
@@ -260,17 +260,9 @@ type JoinedHostOptions = {
   readonly onUse: () => void
 }
 
-/** A host, and whether someone uses it. */
-type JoinedHost = {
-  readonly host: McpHost
-  /** Returns whether calls are running or clients listen. */
-  isInUse(): boolean
-  /** Returns the number of running calls of the user's own servers. */
-  inFlight(): number
-}
+type JoinedHost = ReturnType<typeof joinHosts>
 
-function joinHosts(options: JoinedHostOptions): JoinedHost {
-  const { shared, own, shelf, isOwn, ready, onUse } = options
+function joinHosts({ shared, own, shelf, isOwn, ready, onUse }: JoinedHostOptions) {
   const both = [shared, own]
   let calls = 0
   let listeners = 0
@@ -340,13 +332,13 @@ function joinHosts(options: JoinedHostOptions): JoinedHost {
     },
     close: () => own.close(),
   }
-  return { host, isInUse: () => calls > 0 || listeners > 0, inFlight: () => calls }
-}
-
-/** Keeps the copy up to date. */
-type Mirror = {
-  /** Copies changes of one server, or of all. */
-  sync(server?: string): void
+  return {
+    host,
+    /** Returns whether calls are running or clients listen. */
+    isInUse: () => calls > 0 || listeners > 0,
+    /** Returns the number of running calls of the user's own servers. */
+    inFlight: () => calls,
+  }
 }
 
 /** Tools by server, grouped once for all mirrors of a shelf, since a pool is immutable. */
@@ -355,12 +347,8 @@ const toolsOf = oncePer(({ tools }: Pool) => {
   return new Map(groups.map(([server, entries]) => [server, entries.map(({ tool }) => tool)]))
 })
 
-/**
- * Creates the mirror.
- *
- * @param isOwn - Returns whether a server belongs to the target shelf alone.
- */
-function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean): Mirror {
+/** Returns a function that copies changes of one server, or of all, except those that belong to the target shelf alone. */
+function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean): (server?: string) => void {
   const shown = new Map<string, readonly Tool[]>()
 
   function syncServer(server: string, tools: readonly Tool[]): void {
@@ -374,12 +362,10 @@ function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean)
     to.setServer(server, details)
   }
 
-  return {
-    sync(server) {
-      const all = toolsOf(from.partition().pool)
-      const names = server === undefined ? from.servers().keys() : [server]
-      for (const name of names) syncServer(name, all.get(name) ?? [])
-    },
+  return (server) => {
+    const all = toolsOf(from.partition().pool)
+    const names = server === undefined ? from.servers().keys() : [server]
+    for (const name of names) syncServer(name, all.get(name) ?? [])
   }
 }
 

@@ -1,5 +1,6 @@
+// Implements one session with a server: opens it, lists, sends requests within their time, refuses what is not asked for, closes
 // it. Does not validate responses strictly, because one malformed field must not lose the rest.
-// Implements one session with a server: opens it, lists, sends requests within their time, refuses what is not asked for, closes, H1, H4, H6, H9.
+// Implements H1, H4, H6, H9.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   Client,
@@ -105,34 +106,30 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
       return open(true)
     })
   }
-  const openSse = () => connect(options, sse(transport, options), deadline, true)
+  const openSse = () =>
+    connect(options, new SSEClientTransport(...remote(transport, options)), deadline, true)
   if (transport.kind === 'sse') return openSse()
-  return connect(options, streamable(transport, options), deadline, isKnownLegacy).catch((error) => {
+  const streamable = new StreamableHTTPClientTransport(...remote(transport, options))
+  return connect(options, streamable, deadline, isKnownLegacy).catch((error) => {
     if (transport.kind !== 'auto' || !isRefusedByHttp(error)) throw error
     return openSse()
   })
 }
 
-function streamable(config: RemoteConfig, options: ServerSessionOptions): Transport {
-  return new StreamableHTTPClientTransport(addressOf(config), remoteOptions(config, options))
-}
-
-function sse(config: RemoteConfig, options: ServerSessionOptions): Transport {
-  return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
-}
-
-function remoteOptions(
-  { headers }: RemoteConfig,
+function remote(
+  { url, headers }: RemoteConfig,
   { authProvider, limits = stdioLimits }: ServerSessionOptions,
 ) {
-  return {
+  const fetch = boundedFetch(limits.maxMessageBytes)
+  const options = {
     requestInit: { headers: { ...headers } },
-    fetch: boundedFetch(limits.maxMessageBytes),
+    fetch,
     ...(authProvider ? { authProvider } : {}),
   }
+  return [addressOf(url), options] as const
 }
 
-function addressOf({ url }: RemoteConfig): URL {
+function addressOf(url: string): URL {
   if (!URL.canParse(url))
     throw new Error(
       `its "url" ${JSON.stringify(url)} is not a URL; include the scheme, e.g. https://host/path`,
@@ -165,12 +162,10 @@ async function connect(
     if (child) child.stop(why)
     else void transport.close().catch(() => {})
   })
-  refusals.watch(transport)
   const onRequest: ServerSessionOptions['onRequest'] = (method, params, signal) =>
     timeouts.during(() => refusals.during(() => options.onRequest(method, params, signal), signal))
   const client = newClient({ ...options, onRequest }, child ? Math.min(MAX_PROBE_MS, left / 3) : left)
-  noteAnswers(transport)
-  wrapResults(transport, () => client.getProtocolEra() === 'modern')
+  watch(transport, refusals.count, () => client.getProtocolEra() === 'modern')
   let isOpen = false
   let isClosing = false
   client.onclose = () => {
@@ -456,14 +451,8 @@ function createRefusals(onFlood: (reason: string) => void) {
   }
 
   return {
-    /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
-    watch(transport: Transport) {
-      const send = transport.send.bind(transport)
-      transport.send = (message, options) => {
-        if ('error' in message) count()
-        return send(message, options)
-      }
-    },
+    /** Counts an error that is sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
+    count,
     /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
     async during<Value>(answer: () => Promise<Value>, signal: AbortSignal) {
       if (isFlooded) throw new Error(reason)
@@ -479,20 +468,32 @@ function createRefusals(onFlood: (reason: string) => void) {
 /** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
 const MAX_NOTED = 1000
 
-/** Reports to a call that its request was answered, even after the request was cancelled. */
-function noteAnswers(transport: Transport): void {
+/**
+ * Watches what passes the transport. Counts the errors that are sent; reports to a call that its request was answered, even
+ * after the request was cancelled; and wraps results before the SDK reads them, which `wholeResult` unwraps.
+ */
+function watch(transport: Transport, onRefusal: () => void, isModern: () => boolean): void {
   const calls = new Map<unknown, ClientCall>()
+  const requests = new Set<unknown>()
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
-    const call = 'method' in message && 'id' in message ? currentCall() : undefined
-    if (call) calls.set((message as { id?: unknown }).id, call)
-    dropOldest(calls, MAX_NOTED)
+    if ('error' in message) onRefusal()
+    if ('method' in message && 'id' in message) {
+      const call = currentCall()
+      if (call) calls.set(message.id, call)
+      if (METHODS.has(message.method)) requests.add(message.id)
+      dropOldest(calls, MAX_NOTED)
+      dropOldest(requests, MAX_NOTED)
+    }
     return send(message, options)
   }
   transport.onmessage = (message) => {
     if ('method' in message || !('id' in message)) return
     calls.get(message.id)?.answered()
     calls.delete(message.id)
+    if (!('result' in message) || !requests.delete(message.id) || !isModern()) return
+    const { resultType = 'complete' } = message.result
+    if (resultType === 'complete') Object.assign(message, { result: wrapped(message.result) })
   }
 }
 
@@ -536,9 +537,6 @@ const METHODS: ReadonlySet<string> = new Set([
   'completion/complete',
 ])
 
-/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
-const MAX_REMEMBERED = 1000
-
 const WHOLE = 'toolshelf/whole'
 
 const wrapped = (whole: unknown) => ({
@@ -555,24 +553,6 @@ const wrapped = (whole: unknown) => ({
   contents: [],
   completion: { values: [] },
 })
-
-/** Wraps the results that come through the transport, before the SDK reads them; `wholeResult` unwraps them. */
-function wrapResults(transport: Transport, isModern: () => boolean): void {
-  const requests = new Set<unknown>()
-  const send = transport.send.bind(transport)
-  transport.send = (message, options) => {
-    if ('method' in message && 'id' in message && METHODS.has(message.method)) requests.add(message.id)
-    dropOldest(requests, MAX_REMEMBERED)
-    return send(message, options)
-  }
-  const before = transport.onmessage
-  transport.onmessage = (message, extra) => {
-    before?.(message, extra)
-    if (!('result' in message) || !requests.delete(message.id) || !isModern()) return
-    const { resultType = 'complete' } = message.result
-    if (resultType === 'complete') Object.assign(message, { result: wrapped(message.result) })
-  }
-}
 
 /** Returns the result that the server sent. */
 function wholeResult(result: unknown): Fields {
@@ -656,18 +636,10 @@ function lengthOf(entry: unknown): number {
   }
 }
 
-/** The newer protocol of a connection. */
-type Modern = {
-  /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
-  inRounds(send: (added: Fields) => Promise<Fields>, options: SessionCallOptions): Promise<Fields>
-  /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */
-  instead(method: string, params: Fields): Promise<Fields> | undefined
-}
-
 const MAX_ROUNDS = 20
 
 /** Creates the newer protocol of a client: a call is sent again with the answers, client capabilities go with each request. */
-export function createModern(client: Client): Modern {
+function createModern(client: Client) {
   const subscriptions = new Map<string, McpSubscription>()
   const hasLogging = client.getServerCapabilities()?.logging !== undefined
   let level: unknown = 'info'
@@ -691,7 +663,11 @@ export function createModern(client: Client): Modern {
   }
 
   return {
-    async inRounds(send, { questionHandler, signal, meta }) {
+    /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
+    async inRounds(
+      send: (added: Fields) => Promise<Fields>,
+      { questionHandler, signal, meta }: SessionCallOptions,
+    ) {
       let added: Fields = {}
       for (let round = 0; round < MAX_ROUNDS; round++) {
         const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(questionHandler) } })
@@ -704,7 +680,8 @@ export function createModern(client: Client): Modern {
       }
       throw new Error(`it asked ${MAX_ROUNDS} questions without giving an answer`)
     },
-    instead(method, params) {
+    /** Handles subscriptions and log levels, which the newer protocol has no requests for; undefined for other methods. */
+    instead(method: string, params: Fields): Promise<Fields> | undefined {
       if (method === 'resources/subscribe') return subscribe(String(params.uri))
       if (method === 'resources/unsubscribe') return unsubscribe(String(params.uri))
       if (method !== 'logging/setLevel') return undefined

@@ -1,7 +1,6 @@
 // Runs a server as a child process. Unlike the SDK's transport, it owns the whole process group, so that processes
 // started by `npx` end too, keeps the last lines of stderr, and throttles a server that floods.
 // Implements H1, H6, H12.
-
 import type { ChildProcess } from 'node:child_process'
 import { posix, win32 } from 'node:path'
 import type { Readable } from 'node:stream'

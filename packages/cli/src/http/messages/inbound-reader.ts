@@ -1,6 +1,5 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-
 import { isUtf8 } from 'node:buffer'
 import { hasCode, isFields } from '@toolshelf/core/internal'
 import { createBufferPool, type Slice, whyTooComplex, yieldIfOver } from '@toolshelf/core/internal/node'
