@@ -364,7 +364,7 @@ function stateOf({ state, error = '' }: UnsearchedServer): string {
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
 
 /** Returns the tools held back because their definition has changed. */
-export function heldTools(host: McpHost): Held[] {
+function heldTools(host: McpHost): Held[] {
   return host
     .status()
     .flatMap(({ name: server, held }) =>
@@ -375,7 +375,7 @@ export function heldTools(host: McpHost): Held[] {
 const MAX_DROPPED_NAMED = 10
 
 /** Returns the text about tools that were dropped from the list. */
-export function aboutDropped(names: readonly string[]): string {
+function aboutDropped(names: readonly string[]): string {
   if (names.length === 0) return ''
   const rest = names.length - MAX_DROPPED_NAMED
   const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
@@ -383,7 +383,7 @@ export function aboutDropped(names: readonly string[]): string {
 }
 
 /** Reads the input of CallTool, whose arguments models sometimes write as a JSON string. */
-export function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
+function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
   const call = fieldsOf(input)
   const { name, arguments: given = {} } = call
   if (typeof name !== 'string' || misnamesArguments(call)) return undefined
@@ -393,7 +393,7 @@ export function readWrapped(input: unknown): { name: string; input: Fields } | u
 }
 
 /** Returns the answer of a search in `bridge` mode. */
-export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
+function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
   const head = `${CALL_THESE}, by their full name. Their definitions${about}:`
@@ -401,7 +401,7 @@ export function describeFound({ tools, definitions }: SearchOutcome, remark: str
 }
 
 /** Returns the answer of a search in `list` mode. */
-export function listFound(tools: readonly PoolTool[], remark: string): string {
+function listFound(tools: readonly PoolTool[], remark: string): string {
   const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
   return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
 }
@@ -414,20 +414,20 @@ function firstLine(description: unknown): string {
   return cut(line, 120)
 }
 
-export function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
+function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
   return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
 }
 
-export function sayText(text: string): CallOutput {
+function sayText(text: string): CallOutput {
   return { content: [{ type: 'text', text }] }
 }
 
-export function failWith(text: string): CallOutput {
+function failWith(text: string): CallOutput {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
 /** Returns why the server that a name begins with has no tools; undefined if there is none, or it has some. */
-export function aboutFailed(host: McpHost, name: string): string | undefined {
+function aboutFailed(host: McpHost, name: string): string | undefined {
   const named = splitToolName(name)?.server
   const failed = host
     .status()

@@ -8,7 +8,7 @@ import { assertSendable } from '../lists/lists.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
 
 /** The parts of the SDK's request context that a round of a call uses. */
-export type Round = {
+type Round = {
   readonly signal: AbortSignal
   readonly inputResponses?: Fields | undefined
   readonly requestState: () => unknown
@@ -17,7 +17,7 @@ export type Round = {
 /** The calls in which servers may ask questions. */
 export type Exchanges = ReturnType<typeof createExchanges>
 
-export type Caller = {
+type Caller = {
   /** Shared by all calls of one client. */
   readonly client: object
   /** Identifies the user and the client; only they may answer. */
@@ -256,7 +256,7 @@ type Waiting = {
  * The rounds that this replica runs for others, and others for it: a client of the newer protocol has no session, so a
  * balancer may send the next round of its call to any replica.
  */
-export class RemoteRounds {
+class RemoteRounds {
   /** Random; new with every start. */
   readonly #id = randomBytes(12).toString('hex')
   readonly #store: StateStore

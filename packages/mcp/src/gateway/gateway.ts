@@ -287,7 +287,7 @@ function serveClient(parts: ReturnType<typeof createSharedParts>, client: Client
  */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
 
-export function listingModeFor(
+function listingModeFor(
   clientName: string | undefined,
   forced: ListingMode | 'auto',
   isStateless: boolean,

@@ -40,7 +40,7 @@ export type ResultClient = {
   readonly uid?: string | undefined
 }
 
-export type ShelvableCall = ResultClient & {
+type ShelvableCall = ResultClient & {
   readonly id: string
   readonly name: string
   readonly server: string

@@ -57,7 +57,7 @@ export type InnerCalls = {
 const OWN = [SEARCH_TOOL, CALL_TOOL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
 
 /** Rejects calls of the gateway's own tools, which only the client may call. */
-export function refuseOwnTool(name: string, caller: string): void {
+function refuseOwnTool(name: string, caller: string): void {
   if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
 }
 

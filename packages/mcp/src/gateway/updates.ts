@@ -8,8 +8,8 @@ import type { ClientView } from './views.ts'
 type UpdateOptions = Pick<ClientView, 'host' | 'resourcesAndPrompts' | 'addresses'> & {
   readonly server: Server
   readonly relisting: Relisting
-  readonly subscriptions: Subscriptions
-  readonly logLevels: LogLevels
+  readonly subscriptions: ReturnType<typeof createSubscriptions>
+  readonly logLevels: ReturnType<typeof createLogLevels>
   readonly isLogFor: (client: Server, event: LogEvent) => boolean
 }
 
@@ -79,8 +79,6 @@ export function keepInformed(options: UpdateOptions): () => void {
   }
 }
 
-export type LogLevels = ReturnType<typeof createLogLevels>
-
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 const INFO = LEVELS.indexOf('info')
 
@@ -125,8 +123,6 @@ export function createLogLevels(host: McpHost) {
 }
 
 export type Resource = { readonly server: string; readonly uri: string }
-
-export type Subscriptions = ReturnType<typeof createSubscriptions>
 
 /** Most resources that one client may subscribe to. */
 const MAX_OF_CLIENT = 1000

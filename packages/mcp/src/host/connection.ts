@@ -437,7 +437,7 @@ function covers(all: unknown, some: unknown): boolean {
 }
 
 /** The state of a connection, with its session. */
-export type ConnectionPhase =
+type ConnectionPhase =
   /** No session. `stopping` resolves when the previous one has closed. */
   | { readonly state: 'idle'; readonly stopping?: Promise<void> }
   | { readonly state: 'connecting'; readonly opening: Promise<ServerSession> }
@@ -445,7 +445,7 @@ export type ConnectionPhase =
   | { readonly state: 'failed' }
   | { readonly state: 'closed' }
 
-export type ConnectionTransition =
+type ConnectionTransition =
   | { readonly type: 'connect'; readonly opening: Promise<ServerSession> }
   | { readonly type: 'opened'; readonly session: ServerSession }
   /** The attempt has failed, or the session has ended and must be replaced. */
@@ -471,7 +471,7 @@ const TRANSITIONS: {
 export type Lifecycle = ReturnType<typeof createLifecycle>
 
 /** Creates a lifecycle in the state `idle`. */
-export function createLifecycle() {
+function createLifecycle() {
   const closing = new AbortController()
   let phase = { state: 'idle' } as ConnectionPhase
   return {
@@ -538,7 +538,7 @@ export const defaultTimeouts: HostTimeouts = {
   drainMs: 60_000,
 }
 
-export function createTimers() {
+function createTimers() {
   const timers = new Map<unknown, ReturnType<typeof setTimeout>>()
   const cancel = (key: unknown) => {
     clearTimeout(timers.get(key))
@@ -567,10 +567,10 @@ export function createTimers() {
 const RECOVERED_AFTER_DELAYS = 10
 
 /** Delays between attempts to connect. */
-export type Backoff = ReturnType<typeof createBackoff>
+type Backoff = ReturnType<typeof createBackoff>
 
 /** Creates delays from `firstMs` to `maxMs` milliseconds. */
-export function createBackoff(firstMs: number, maxMs: number) {
+function createBackoff(firstMs: number, maxMs: number) {
   let failures = 0
   let delay = 0
   let connectedAt = 0

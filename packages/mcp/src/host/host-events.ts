@@ -28,7 +28,7 @@ export function eventOf(
   }
 }
 
-export type WaitOptions = {
+type WaitOptions = {
   readonly signal: AbortSignal
   /** Milliseconds; no limit if undefined. */
   readonly timeoutMs: number | undefined

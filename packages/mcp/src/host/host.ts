@@ -292,7 +292,7 @@ type McpBlock = CallOutput['content'][number]
 
 const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-export function toBlocks({ content, structuredContent }: CallOutput): Block[] {
+function toBlocks({ content, structuredContent }: CallOutput): Block[] {
   if (content.length > 0) return content.map(toBlock)
   if (structuredContent !== undefined) return [text(toJson(structuredContent))]
   return []

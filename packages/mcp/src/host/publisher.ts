@@ -187,7 +187,7 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
 type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
 /** The tools of a server that are not always loaded despite their marks. */
-export type AlwaysLoadRefusal = {
+type AlwaysLoadRefusal = {
   /** Names of the tools on their server. */
   readonly tools: ReadonlySet<string>
   /** Why, and what to do; undefined if the user configured it. */

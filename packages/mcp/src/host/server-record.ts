@@ -44,7 +44,7 @@ export function createServerRecord(options: ServerRecordOptions) {
   })
 
   /** Changes the view without reporting it. */
-  function update(change: Partial<ConnectionView>): void {
+  function update(change: Partial<PlainView>): void {
     view = { ...view, ...change }
   }
 
@@ -68,7 +68,7 @@ export function createServerRecord(options: ServerRecordOptions) {
     save,
     view: (): ConnectionView => ({ ...view, ...memory.lists.known() }),
     isKnownLegacy: () => isKnownLegacy,
-    report(change: Partial<ConnectionView>): void {
+    report(change: Partial<PlainView>): void {
       update(change)
       options.onState()
     },
@@ -146,8 +146,11 @@ export type ConnectionView = Omit<
 /** The part of a view that says that nothing has failed. */
 export const NO_FAILURE = { reason: undefined, category: undefined } as const
 
+/** A view without the lists that `createServerLists` keeps. */
+type PlainView = Omit<ConnectionView, ListKind | 'hasListed'>
+
 /** Returns the view of a server before anything is known about it. */
-export function emptyView(config: ServerConfig): ConnectionView {
+function emptyView(config: ServerConfig): PlainView {
   return {
     state: config.disabled ? 'disabled' : 'pending',
     ...NO_FAILURE,
@@ -162,15 +165,11 @@ export function emptyView(config: ServerConfig): ConnectionView {
     startMilliseconds: undefined,
     pid: undefined,
     stderr: '',
-    prompts: undefined,
-    resources: undefined,
-    resourceTemplates: undefined,
-    hasListed: false,
   }
 }
 
 /** What an earlier run stored, and how long ago, in milliseconds. */
-export type CacheEntry = CachedServer & { readonly ageMs: number }
+type CacheEntry = CachedServer & { readonly ageMs: number }
 
 type ServerMemoryOptions = ServerListsOptions & {
   readonly config: ServerConfig
@@ -178,7 +177,7 @@ type ServerMemoryOptions = ServerListsOptions & {
   readonly clientCapabilities: () => CachedServer['clientCapabilities']
 }
 
-export function createServerMemory(options: ServerMemoryOptions) {
+function createServerMemory(options: ServerMemoryOptions) {
   const { config, cache, clientCapabilities } = options
   const lists = createServerLists(options)
   let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info' | 'clientCapabilities'> | undefined
@@ -245,17 +244,10 @@ const SOURCES: { readonly [kind in ListKind]: ListSource } = {
 
 const KINDS = Object.keys(SOURCES) as ListKind[]
 
-/** Entries of each kind; undefined while they are not known. */
-export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | undefined } & {
-  readonly hasListed: boolean
-}
-
-export type ServerLists = ReturnType<typeof createServerLists>
-
 /** Why to refresh: the server has connected, a client reads the lists, or the server reports a change. */
-export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
+type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 
-export type ServerListsOptions = {
+type ServerListsOptions = {
   /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]
   readonly onChange: (list: 'prompts' | 'resources') => void
@@ -269,7 +261,7 @@ const PAUSE_AFTER_FAILURE_MS = 30_000
 const MAX_CHARACTERS = 2_000_000
 
 /** Creates the lists of a server, all unknown. A known one stays known until the server lists it again. */
-export function createServerLists({ clean, onChange }: ServerListsOptions) {
+function createServerLists({ clean, onChange }: ServerListsOptions) {
   const lists = new Map<ListKind, KeptList>()
   const listing = new Map<ListKind, Promise<void>>()
   const listed = new Set<ListKind>()

@@ -65,7 +65,7 @@ export type ServerSession = {
   close(): Promise<void>
 }
 
-export type SessionCallOptions = CallOptions & {
+type SessionCallOptions = CallOptions & {
   readonly timeoutMs: number
   /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool

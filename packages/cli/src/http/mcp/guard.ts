@@ -19,9 +19,6 @@ type GuardOptions = {
   readonly hosts: readonly string[]
 }
 
-/** An accepted client; without a user it sees everything. */
-export type AdmittedClient = { readonly user: User | undefined }
-
 /** Checks HTTP requests. */
 export type Guard = ReturnType<typeof createGuard>
 

@@ -107,7 +107,7 @@ function tooLarge(maxBytes: number) {
 }
 
 /** Accounts for one body from its first byte until its request ends. */
-export type HeldBytes = {
+type HeldBytes = {
   /** Throws a refusal with status 503 if a limit is exceeded. */
   readonly add: (bytes: number) => void
   /** Releases all bytes of this body; safe to call more than once. */

@@ -276,7 +276,7 @@ function document(value: unknown): HttpAnswer {
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
 }
 
-export type MayForward = (method: string, path: string) => boolean
+type MayForward = (method: string, path: string) => boolean
 
 const ALWAYS = ['GET /v1/models/*']
 const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/

@@ -53,11 +53,10 @@ export type RequestGuard = ReturnType<typeof createRequestGuard>
 export function createRequestGuard(options: RequestGuardOptions) {
   const { address, keys, users, usage, hosts } = options
   const access = createHostAccess(address, hosts)
-  const userGuard = users && createUserGuard(users)
 
   async function identify(headers: Headers): Promise<KnownClient> {
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
-    if (userGuard && !client.key) return userGuard.admit(headers)
+    if (users && !client.key) return admitUser(users, headers)
     if (keys.length > 0 && !client.key) throw refuseRequest(401, 'authentication_error', WRONG_KEY)
     return client
   }
@@ -133,16 +132,12 @@ function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
   return kept
 }
 
-function createUserGuard(users: Authenticator) {
-  return {
-    /** Returns the client, or throws a `RefusedRequest`. */
-    async admit(headers: Headers) {
-      const { token, others } = withoutUserKeys(headers)
-      const user = await users.authenticate(token)
-      if (isRefusal(user)) throw refuseUser(user)
-      return { headers: others, user, key: keyFor(user) }
-    },
-  }
+/** Returns the client of a user; throws a `RefusedRequest` if there is none. */
+async function admitUser(users: Authenticator, headers: Headers): Promise<KnownClient> {
+  const { token, others } = withoutUserKeys(headers)
+  const user = await users.authenticate(token)
+  if (isRefusal(user)) throw refuseUser(user)
+  return { headers: others, user, key: keyFor(user) }
 }
 
 const WRONG_KEY = 'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key'

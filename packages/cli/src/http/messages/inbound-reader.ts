@@ -145,7 +145,7 @@ const MOVED_MARKS = 4
  * Creates a reader with empty caches. Recognises tools and messages that the same client has sent before by their bytes and
  * does not parse them again; unchanged parts are later written to the upstream as the same bytes.
  */
-export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}) {
+function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderOptions = {}) {
   const maxBytes = maxCacheBytes
   const lists = {
     tools: createListCache({ maxBytes, maxItemBytes: MAX_TOOL_BYTES, replaced: 0 }),
@@ -238,7 +238,7 @@ async function readList(
 const MAX_ITEMS = 100_000
 
 /** Throws a refusal if a list is too long. */
-export function refuseLongList(name: 'tools' | 'messages' | 'input', count: number): void {
+function refuseLongList(name: 'tools' | 'messages' | 'input', count: number): void {
   if (count <= MAX_ITEMS) return
   const message = `${name}: at most ${MAX_ITEMS} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)

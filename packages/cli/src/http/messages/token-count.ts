@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, isFields, listOf, parseJson } from '@toolshelf/c
 import type { ClientWork, StartedWork } from '@toolshelf/core/internal/node'
 import type { StreamEvent, UsageListener } from '@toolshelf/messages/internal'
 
-export type TokenCount = UsageListener & {
+type TokenCount = UsageListener & {
   /** Reads a part of a reply as an upstream sent it. */
   feed(chunk: Buffer): void
   /** Reads an event of a reply that the gateway makes itself. */
