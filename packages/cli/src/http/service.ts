@@ -29,7 +29,7 @@ export type HttpServiceOptions = {
   /** Called with problems of the certificate's files. */
   readonly notify?: (message: string) => void
   /** Handles requests below `/inspect`; checks their hosts, origins and keys itself. They are not reported. */
-  readonly inspector?: InspectorHandler
+  readonly inspector?: InspectorHandler | undefined
   /** Files of a certificate and its key: serves HTTPS, and reloads them when they change. */
   readonly tls?: TlsFiles
   /** Lets anyone read `/metrics`; otherwise they need a key, if there is one. Default: false. */

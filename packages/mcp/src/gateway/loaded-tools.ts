@@ -5,23 +5,17 @@ import type { PoolTool } from '@toolshelf/core'
 import { definitionTokens, dropOldest } from '@toolshelf/core/internal'
 
 /** Limits of the tools that searches put on a client's list. */
-export type LoadedToolsLimits = {
+const loadedToolsLimits = {
   /** Above these, a search drops tools that were not used for `unusedMs`. */
-  readonly tools: number
-  readonly tokens: number
-  /** Above these, a search drops the tools that were not used for longest, however short that is. */
-  readonly maxTools: number
-  readonly maxTokens: number
-  readonly unusedMs: number
-}
-
-const loadedToolsLimits: LoadedToolsLimits = {
   tools: 50,
   tokens: 20_000,
+  /** Above these, a search drops the tools that were not used for longest, however short that is. */
   maxTools: 120,
   maxTokens: 60_000,
   unusedMs: 600_000,
 }
+
+export type LoadedToolsLimits = Readonly<typeof loadedToolsLimits>
 
 /** The tools that searches put on a client's list. */
 export type LoadedTools = ReturnType<typeof createLoadedTools>

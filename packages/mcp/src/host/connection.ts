@@ -504,39 +504,28 @@ function answers(session: ServerSession, timeoutMs: number): Promise<boolean> {
 }
 
 /** Timeouts and intervals of a host, in milliseconds. */
-export type HostTimeouts = {
-  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. Default: 1000. */
-  readonly firstRetryMs: number
-  /** Longest delay between two retries. Default: 300,000. */
-  readonly maxRetryMs: number
-  /** Time without calls after which a lazy server is stopped. Default: 300,000. */
-  readonly idleMs: number
-  /** Interval between health checks of an inactive server. Default: 60,000. */
-  readonly healthIntervalMs: number
-  /** Timeout of a health check. Default: 10,000. */
-  readonly pingTimeoutMs: number
-  /** Time after which a server that is still starting no longer delays the next one. Default: 2000. */
-  readonly startSlotMs: number
-  /** Shortest interval between two refreshes of a list that keeps changing. Default: 500. */
-  readonly refreshMs: number
-  /** Interval between checks whether a definition held back has been accepted. Default: 2000. */
-  readonly pinRecheckMs: number
-  /** How long to wait for the running calls of a server that was removed. Default: 60,000. */
-  readonly drainMs: number
-}
-
-/** The default timeouts. */
-export const defaultTimeouts: HostTimeouts = {
+export const defaultTimeouts = {
+  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
   firstRetryMs: 1000,
+  /** Longest delay between two retries. */
   maxRetryMs: 300_000,
+  /** Time without calls after which a lazy server is stopped. */
   idleMs: 300_000,
+  /** Interval between health checks of an inactive server. */
   healthIntervalMs: 60_000,
+  /** Timeout of a health check. */
   pingTimeoutMs: 10_000,
+  /** Time after which a server that is still starting no longer delays the next one. */
   startSlotMs: 2000,
+  /** Shortest interval between two refreshes of a list that keeps changing. */
   refreshMs: 500,
+  /** Interval between checks whether a definition held back has been accepted. */
   pinRecheckMs: 2000,
+  /** How long to wait for the running calls of a server that was removed. */
   drainMs: 60_000,
 }
+
+export type HostTimeouts = Readonly<typeof defaultTimeouts>
 
 function createTimers() {
   const timers = new Map<unknown, ReturnType<typeof setTimeout>>()

@@ -162,27 +162,21 @@ export function toShelvedTool(
   }
 }
 
-export type AlwaysLoadLimits = {
-  /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. Default: 10. */
-  readonly toolsPerServer: number
-  /** Tokens of these tools. Default: 5000. */
-  readonly tokensPerServer: number
-  /** Tools that all servers together mark. Default: 30. */
-  readonly tools: number
-  /** Tokens of these tools. Default: 15,000. */
-  readonly tokens: number
-  /** Characters of JSON in total, including what the user configured. Default: 3,000,000. */
-  readonly totalCharacters: number
-}
-
-/** The default limits. */
-export const alwaysLoadLimits: AlwaysLoadLimits = {
+/** Limits for always-loaded tools. */
+export const alwaysLoadLimits = {
+  /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. */
   toolsPerServer: 10,
+  /** Tokens of these tools. */
   tokensPerServer: 5000,
+  /** Tools that all servers together mark. */
   tools: 30,
+  /** Tokens of these tools. */
   tokens: 15_000,
+  /** Characters of JSON in total, including what the user configured. */
   totalCharacters: 3_000_000,
 }
+
+export type AlwaysLoadLimits = Readonly<typeof alwaysLoadLimits>
 
 type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 

@@ -8,15 +8,12 @@ import {
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from '@toolshelf/core/internal'
 import { isSecret } from '@toolshelf/core/internal/node'
 import { createHostAccess } from '@toolshelf/server/internal'
+import type { McpHttpOptions } from './http.ts'
 
-type GuardOptions = {
-  /** The host that the gateway listens on. */
-  readonly address: string
+type GuardOptions = Required<Pick<McpHttpOptions, 'address' | 'hosts'>> & {
   /** The operator's key, whose holder sees everything. */
   readonly key: string | undefined
   readonly users: Authenticator | undefined
-  /** Additional host names under which clients may reach it. */
-  readonly hosts: readonly string[]
 }
 
 /** Checks HTTP requests. */

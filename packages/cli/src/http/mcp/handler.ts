@@ -1,12 +1,12 @@
 // Handles one HTTP request to the gateway: refuses it, or passes it to its session or to a stateless server.
 import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
-import type { TraceListener } from '@toolshelf/core'
 import { fieldsOf, hasCode, type User } from '@toolshelf/core/internal'
 import type { ClientWork, LimitError } from '@toolshelf/core/internal/node'
-import { type Bodies, type InspectorHandler, isForInspector } from '@toolshelf/server/internal'
+import { type Bodies, isForInspector } from '@toolshelf/server/internal'
 import type { TokenAccess } from '@toolshelf/server/internal/oauth'
 import type { ServicePages } from '../service.ts'
 import { type Guard, refusal } from './guard.ts'
+import type { McpHttpOptions } from './http.ts'
 import type { AccessWatch, NoSession, Session, SessionClient, Sessions } from './sessions.ts'
 import type { Stateless } from './stateless.ts'
 import { type Traffic, whenOver } from './traffic.ts'
@@ -20,7 +20,7 @@ export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 /** Most messages in one body. The SDK has the same limit, but counts only after processing each message. */
 const MAX_BATCH = 100
 
-type RequestHandlerOptions = {
+type RequestHandlerOptions = Pick<McpHttpOptions, 'trace' | 'inspector' | 'protectedResource'> & {
   readonly guard: Guard
   readonly bodies: Bodies
   readonly sessions: Sessions
@@ -29,16 +29,11 @@ type RequestHandlerOptions = {
   /** Ends the responses of users whose key is revoked meanwhile. */
   readonly access: AccessWatch
   readonly workOf: (user: User) => ClientWork
-  /** Receives an event for each request that a limit refuses. */
-  readonly trace?: TraceListener | undefined
-  readonly inspector?: InspectorHandler | undefined
   /** Health, readiness and metrics. */
   readonly pages: ServicePages
   /** Whether metrics need no key. */
   readonly hasOpenMetrics: boolean
   readonly traffic: Traffic
-  /** Tells clients without a token where to get one. */
-  readonly protectedResource?: ProtectedResource | undefined
 }
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */

@@ -5,6 +5,7 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { type Authenticator, hasSameRights, type User } from '@toolshelf/core/internal'
 import type { McpGateway } from '@toolshelf/mcp'
 import { LOOPBACK } from '@toolshelf/server/internal'
+import type { McpHttpOptions } from './http.ts'
 
 /** A session that is live in this process. */
 export type Session = {
@@ -29,11 +30,7 @@ export type SessionClient = {
 /** Why a request gets no session. `ended`: there is none; `full`: the limit is reached. */
 export type NoSession = 'ended' | 'full'
 
-type SessionsOptions = {
-  readonly maxSessions: number
-  /** Milliseconds after which a session without requests ends. */
-  readonly idleMs: number
-}
+type SessionsOptions = Required<Pick<McpHttpOptions, 'maxSessions' | 'idleMs'>>
 
 /** The share of sessions that one address, or one user, may have. On the gateway's own machine all clients share one address. */
 const SHARE_OF_ADDRESS = 0.5

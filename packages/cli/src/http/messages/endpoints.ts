@@ -3,7 +3,6 @@
 import type { TraceListener } from '@toolshelf/core'
 import { hasCode } from '@toolshelf/core/internal'
 import { type ClientWork, createClientWork, type LimitError } from '@toolshelf/core/internal/node'
-import type { MessagesGateway, ModeSetting } from '@toolshelf/messages'
 import {
   type Fields,
   type Headers,
@@ -30,26 +29,21 @@ import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { MessagesMetrics } from './metrics.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { type EventStream, openEventStream, sendAnswer, sendMessage } from './respond.ts'
+import type { MessagesHttpOptions } from './server.ts'
 import { type ReservedTokens, reserveTokens } from './token-count.ts'
 
-type EndpointOptions = {
-  readonly gateway: MessagesGateway
-  readonly setting: ModeSetting
-  readonly metrics: MessagesMetrics
-  readonly guard: RequestGuard
-  /** Receives an event for each request that a limit refuses. */
-  readonly trace?: TraceListener | undefined
-  /** Which other requests are forwarded to the upstream. */
-  readonly mayForward: MayForward
-  readonly maxBodyBytes: number
-  readonly bodyMemory: BodyMemory
-  readonly silenceMs: number
-  readonly headWaitMs: number
-  /** Health, readiness and metrics. */
-  readonly pages: ServicePages
-  /** Whether metrics need no key. */
-  readonly hasOpenMetrics: boolean
-}
+type Chosen = 'gateway' | 'setting' | 'maxBodyBytes' | 'silenceMs' | 'headWaitMs' | 'hasOpenMetrics'
+
+export type EndpointOptions = Required<Pick<MessagesHttpOptions, Chosen>> &
+  Pick<MessagesHttpOptions, 'trace'> & {
+    readonly metrics: MessagesMetrics
+    readonly guard: RequestGuard
+    /** Which other requests are forwarded to the upstream. */
+    readonly mayForward: MayForward
+    readonly bodyMemory: BodyMemory
+    /** Health, readiness and metrics. */
+    readonly pages: ServicePages
+  }
 
 /** Paths that need no key. */
 const OPEN: ReadonlySet<string> = new Set(['/health', '/ready', '/api/hello'])

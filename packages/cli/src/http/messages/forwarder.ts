@@ -1,5 +1,3 @@
-// Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
-import type { MessagesGateway } from '@toolshelf/messages'
 import {
   type Flow,
   newOutcome,
@@ -7,17 +5,14 @@ import {
   type UpstreamCall,
   type UpstreamOrigin,
 } from '@toolshelf/messages/internal'
-import { type BodyMemory, flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
+import type { EndpointOptions } from './endpoints.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
 import { sendOn } from './respond.ts'
 import { reserveTokens } from './token-count.ts'
 
-type ForwarderOptions = {
-  readonly gateway: MessagesGateway
-  readonly maxBodyBytes: number
-  readonly bodyMemory: BodyMemory
-}
+type ForwarderOptions = Pick<EndpointOptions, 'gateway' | 'maxBodyBytes' | 'bodyMemory'>
 
 export type Forwarder = ReturnType<typeof createForwarder>
 

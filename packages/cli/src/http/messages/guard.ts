@@ -1,17 +1,12 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import {
-  type AccessRefusal,
-  type Authenticator,
-  isRefusal,
-  type UsageMeter,
-  type User,
-} from '@toolshelf/core/internal'
+import { type AccessRefusal, type Authenticator, isRefusal, type User } from '@toolshelf/core/internal'
 import { type ClientWork, createClientWork, isSecret } from '@toolshelf/core/internal/node'
 import { type ModeSetting, parseModeSetting } from '@toolshelf/messages'
 import { createHopByHopTest, type Headers, refuseForNow, refuseRequest } from '@toolshelf/messages/internal'
 import { authorizationOf, createHostAccess, hostNameOf } from '@toolshelf/server/internal'
+import type { MessagesHttpOptions } from './server.ts'
 
 export type ClientKey = {
   readonly secret: string
@@ -20,16 +15,8 @@ export type ClientKey = {
   readonly mayChoose?: boolean | undefined
 }
 
-type RequestGuardOptions = {
-  readonly address: string
-  readonly keys: readonly ClientKey[]
-  /** Finds the users of requests without one of `keys`. */
-  readonly users?: Authenticator | undefined
-  /** Counts what users with limits use. */
-  readonly usage?: UsageMeter | undefined
-  /** Additional host names that clients may use. */
-  readonly hosts: readonly string[]
-}
+type RequestGuardOptions = Required<Pick<MessagesHttpOptions, 'address' | 'keys' | 'hosts'>> &
+  Pick<MessagesHttpOptions, 'users' | 'usage'>
 
 /** A client that may use the gateway. */
 export type AuthenticatedClient = KnownClient & {

@@ -21,6 +21,7 @@ import {
 } from '@toolshelf/messages/internal'
 import { waitForDrain } from '@toolshelf/server/internal'
 import type { RequestContext } from './request-context.ts'
+import type { MessagesHttpOptions } from './server.ts'
 
 export function sendAnswer(
   outgoing: ServerResponse,
@@ -149,11 +150,7 @@ function statusOf(event: StreamEvent): number {
   return STATUS.get(fieldsOf(event.error).type) ?? 502
 }
 
-type EventStreamOptions = {
-  /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
-  readonly headWaitMs: number
-  /** Milliseconds without an event before a ping is sent. */
-  readonly silenceMs: number
+type EventStreamOptions = Required<Pick<MessagesHttpOptions, 'headWaitMs' | 'silenceMs'>> & {
   /** Headers to use when they are sent early. */
   readonly headers: () => Headers
   readonly writer: ReplyWriter
