@@ -329,13 +329,6 @@ function plainTool({ name, description, inputSchema }: Fields): Fields {
   return { name, ...described(description), inputSchema: isUsable ? inputSchema : { type: 'object' } }
 }
 
-/** Returns a prompt that every client accepts; none if it has no name. */
-const listablePrompt = listable(isSpecType.Prompt, 'name')
-/** Returns a resource that every client accepts; none if it has no URI. */
-const listableResource = listable(isSpecType.Resource, 'uri')
-/** Returns a resource template that every client accepts; none if it has no URI template. */
-const listableTemplate = listable(isSpecType.ResourceTemplate, 'uriTemplate')
-
 /** Parses an entry identified by its `key`; returns none for an entry without it. */
 function listable(isRight: (entry: unknown) => boolean, key: string): (entry: unknown) => Fields[] {
   return (entry) => {
@@ -408,9 +401,12 @@ type MergedEntry = { readonly server: string; readonly own: string; readonly ent
 
 type MergedLists = ReturnType<typeof createMergedLists>
 
-const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listablePrompt }
-const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listableResource }
-const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable: listableTemplate }
+const PROMPTS_LIST: MergedKind = { list: 'prompts', listable: listable(isSpecType.Prompt, 'name') }
+const RESOURCES_LIST: MergedKind = { list: 'resources', listable: listable(isSpecType.Resource, 'uri') }
+const TEMPLATES_LIST: MergedKind = {
+  list: 'resourceTemplates',
+  listable: listable(isSpecType.ResourceTemplate, 'uriTemplate'),
+}
 
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 

@@ -21,30 +21,9 @@ type CredentialEntry = {
 }
 
 /** Encrypted credentials by user and server. */
-export type CredentialStore = {
-  /** Returns a user's credentials for a server; undefined if there are none. */
-  read(user: string, server: string): Promise<UserCredentials | undefined>
-  /** Returns all credentials of a user, by server; an error for a record that cannot be read. */
-  readAll(user: string): Promise<ReadonlyMap<string, UserCredentials | CredentialError>>
-  /** Changes a record atomically; returning `undefined` deletes it. */
-  update(
-    user: string,
-    server: string,
-    change: (before: UserCredentials | undefined) => UserCredentials | undefined,
-    /** `isQuiet`: does not notify watchers, for changes that they need not see, such as a renewed token. */
-    options?: { readonly isQuiet?: boolean },
-  ): Promise<void>
-  /** Lists the records of one user, or of all. */
-  list(user?: string): Promise<readonly CredentialEntry[]>
-  /** Removes a record, readable or not; returns false if there is none. */
-  remove(user: string, server: string): Promise<boolean>
-  /** Encrypts every record with the current key; returns how many had another key. */
-  reseal(): Promise<number>
-  /** Runs the work while no other replica does the same for this record. */
-  alone<Value>(user: string, server: string, work: () => Promise<Value>): Promise<Value>
-  /** Calls the listener with the user whose credentials changed; with undefined when changes may have been missed. */
-  watch(listener: (user: string | undefined) => void): Promise<() => Promise<void>>
-}
+export type CredentialStore = ReturnType<typeof openCredentialStore>
+
+type Change = (before: UserCredentials | undefined) => UserCredentials | undefined
 
 const PREFIX = 'credential/'
 const CHANNEL = 'credentials'
@@ -61,7 +40,7 @@ const LOCK_MS = 20_000
  * @example
  * const credentials = openCredentialStore(store, openKeyring(process.env.TOOLSHELF_SECRET_KEY))
  */
-export function openCredentialStore(store: StateStore, keyring: Keyring): CredentialStore {
+export function openCredentialStore(store: StateStore, keyring: Keyring) {
   const read = (name: string, sealed: string) => parse(name, keyring.open(name, sealed))
 
   const records = (prefix: string) => entriesIn(store, prefix)
@@ -76,12 +55,14 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
   }
 
   return {
-    async read(user, server) {
+    /** Returns a user's credentials for a server; undefined if there are none. */
+    async read(user: string, server: string) {
       const name = nameOf(user, server)
       const found = await store.get(name)
       return found && read(name, found.value)
     },
-    async readAll(user) {
+    /** Returns all credentials of a user, by server; an error for a record that cannot be read. */
+    async readAll(user: string): Promise<ReadonlyMap<string, UserCredentials | CredentialError>> {
       const all = new Map<string, UserCredentials | CredentialError>()
       for await (const { key, value } of records(prefixOf(user)))
         all.set(
@@ -90,7 +71,11 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
         )
       return all
     },
-    async update(user, server, change, { isQuiet = false } = {}) {
+    /**
+     * Changes a record atomically; returning `undefined` deletes it. `isQuiet` does not notify watchers, for changes that they
+     * need not see, such as a renewed token.
+     */
+    async update(user: string, server: string, change: Change, { isQuiet = false } = {}) {
       const name = nameOf(user, server)
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const found = await store.get(name)
@@ -103,7 +88,8 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
       }
       throw new CredentialError(`${name} is being changed by others; try again`)
     },
-    async list(user) {
+    /** Lists the records of one user, or of all. */
+    async list(user?: string): Promise<readonly CredentialEntry[]> {
       const entries: CredentialEntry[] = []
       for await (const { key, value } of records(user === undefined ? PREFIX : prefixOf(user))) {
         const found = attempt(() => read(key, value))
@@ -111,11 +97,13 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
       }
       return entries
     },
-    async remove(user, server) {
+    /** Removes a record, readable or not; returns false if there is none. */
+    async remove(user: string, server: string) {
       const isThere = await store.delete(nameOf(user, server))
       if (isThere) await store.publish(CHANNEL, user)
       return isThere
     },
+    /** Encrypts every record with the current key; returns how many had another key. */
     async reseal() {
       let count = 0
       for await (const { key, value, version } of records(PREFIX)) {
@@ -125,9 +113,11 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
       }
       return count
     },
-    alone: (user, server, work) =>
+    /** Runs the work while no other replica does the same for this record. */
+    alone: <Value>(user: string, server: string, work: () => Promise<Value>) =>
       withLock(store, nameOf(user, server).replace(PREFIX, 'credential-lock/'), LOCK_MS, work),
-    async watch(listener) {
+    /** Calls the listener with the user whose credentials changed; with undefined when changes may have been missed. */
+    async watch(listener: (user: string | undefined) => void) {
       const unsubscribe = await store.subscribe(CHANNEL, listener)
       const stop = store.onGap(() => listener(undefined))
       return async () => {

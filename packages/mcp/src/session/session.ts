@@ -45,17 +45,7 @@ import type {
 import { boundedFetch } from './bounded-fetch.ts'
 import { createBudget, type StdioLimits, StdioTransport, stdioLimits } from './stdio.ts'
 
-export type ServerSession = {
-  readonly info: { readonly name: string; readonly version: string } | undefined
-  readonly capabilities: Fields
-  readonly instructions: string | undefined
-  readonly protocol: string | undefined
-  readonly isLegacy: boolean
-  /** Whether the server may require some arguments as HTTP headers too, because it speaks the newer protocol over HTTP. */
-  readonly mirrorsArguments: boolean
-  readonly pid: number | undefined
-  /** Returns the last lines that the process wrote to stderr; empty for a remote server. */
-  stderr(): string
+export type ServerSession = ReturnType<typeof describeServer> & {
   /** Reads all pages of a list, up to a limit. */
   list(method: string, field: string, timeoutMs: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
@@ -221,13 +211,15 @@ function newClient(options: ServerSessionOptions, probeTimeoutMs: number): Clien
 /** Returns what a server says about itself once it is connected. */
 function describeServer(client: Client, child: StdioTransport | undefined) {
   return {
-    info: client.getServerVersion(),
+    info: client.getServerVersion() as { readonly name: string; readonly version: string } | undefined,
     capabilities: (client.getServerCapabilities() ?? {}) as Fields,
     instructions: client.getInstructions(),
     protocol: client.getNegotiatedProtocolVersion(),
     isLegacy: client.getProtocolEra() === 'legacy',
+    /** Whether the server may require some arguments as HTTP headers too, because it speaks the newer protocol over HTTP. */
     mirrorsArguments: client.getProtocolEra() === 'modern' && !child,
     pid: child?.pid ?? undefined,
+    /** Returns the last lines that the process wrote to stderr; empty for a remote server. */
     stderr: () => child?.tail() ?? '',
   }
 }

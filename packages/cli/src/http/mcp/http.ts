@@ -1,7 +1,6 @@
 // Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
 // for the newer. Safe by default: listens on loopback only, accepts only known hosts and origins, and requires a key for
 // everything else.
-import type { ServerResponse } from 'node:http'
 import { OptionError } from '@toolshelf/core/internal/node'
 import type { McpGateway } from '@toolshelf/mcp'
 import { PAGES } from '@toolshelf/mcp/internal'
@@ -26,7 +25,7 @@ import { createGuard } from './guard.ts'
 import { createRequestHandler, PATH, type ProtectedResource } from './handler.ts'
 import { createAccessWatch, Sessions } from './sessions.ts'
 import { createStateless } from './stateless.ts'
-import { createTraffic, type Traffic } from './traffic.ts'
+import { createTraffic } from './traffic.ts'
 
 /** Options of `serveMcpGatewayOnHttp`. */
 export type McpHttpOptions = HttpServiceOptions & {
@@ -72,7 +71,12 @@ export async function serveMcpGatewayOnHttp(
 ): Promise<McpHttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
   const { users, trace, protectedResource } = options
-  checkAddress(address, options)
+  if (!LOOPBACK.has(address) && !key && !users)
+    throw new OptionError(
+      'key',
+      `listening on ${address} needs a key`,
+      'set the option "key" or "users", or listen on 127.0.0.1',
+    )
   if (key) checkKeyLength(key)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, inspector } = options
   const { serverWaitMs = SERVER_WAIT_MS, hasOpenMetrics = false } = options
@@ -106,10 +110,13 @@ export async function serveMcpGatewayOnHttp(
   const handle = createRequestHandler({ ...shared, trace, inspector, protectedResource })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
-    const count = watchResponse(outgoing, traffic)
+    const started = performance.now()
     if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
     const answer = (request: Request) => {
-      count(request)
+      outgoing.once('close', () => {
+        const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
+        traffic.over(request, status, (performance.now() - started) / 1000)
+      })
       return handle(request, network)
     }
     void answerNode(incoming, outgoing, answer, { stalledMs })
@@ -137,25 +144,6 @@ export async function serveMcpGatewayOnHttp(
     },
     close: closeAll,
   }
-}
-
-function checkAddress(address: string, { key, users }: McpHttpOptions): void {
-  if (LOOPBACK.has(address) || key || users) return
-  throw new OptionError(
-    'key',
-    `listening on ${address} needs a key`,
-    'set the option "key" or "users", or listen on 127.0.0.1',
-  )
-}
-
-/** Returns a function that counts the request of a response once it has been sent or abandoned. */
-function watchResponse(outgoing: ServerResponse, traffic: Traffic): (request: Request) => void {
-  const started = performance.now()
-  return (request) =>
-    void outgoing.once('close', () => {
-      const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      traffic.over(request, status, (performance.now() - started) / 1000)
-    })
 }
 
 /** Runs the work at the first call only; all calls wait for it. */
