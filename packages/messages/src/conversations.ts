@@ -151,13 +151,7 @@ function bareJson(message: Fields): string {
 }
 
 /** A prepared conversation. It is kept in memory as long as its last message object. */
-type Conversation = {
-  readonly tools: Shelf
-  readonly model: string
-  readonly fork: Shelf
-  /** The messages that the fork has processed. */
-  readonly messages: readonly Fields[]
-}
+type Conversation = Omit<ConversationInput, 'clientMessages'> & { readonly fork: Shelf }
 
 /** A request, as a part of its conversation. */
 type ConversationInput = {

@@ -46,7 +46,7 @@ import { countUpstream, type Target, type Wait } from './sampling.ts'
 import { hasTraces, withoutCarriedIds } from './shelve/carry.ts'
 import { createClientShelves } from './shelve/client-shelf.ts'
 import { startHidden } from './shelve/hidden-search.ts'
-import { lift, type RequestShelf, restoreContextFor, type Shelved } from './shelve/lift.ts'
+import { lift, type RequestShelf, restoreContextFor } from './shelve/lift.ts'
 import { createLongResults } from './shelve/long-results.ts'
 import { createSearchMemory } from './shelve/memory.ts'
 import { isBound, isRestored, withBindingBeta, withDroppedThinking } from './shelve/restore.ts'
@@ -105,25 +105,13 @@ export type ReplyOptions = {
 }
 
 /** What the plan needs to know about a request that was converted from the client's API. */
-type InboundFacts = Pick<
-  InboundRequest,
-  'unconvertible' | 'needsOwnApi' | 'optional' | 'remedy' | 'hidesSearches' | 'cannotPass'
-> & {
-  readonly api: ApiName
-}
+type InboundFacts = Omit<InboundRequest, 'request' | 'terms' | 'reply'> & { readonly api: ApiName }
 
 /** `sampled` is undefined if the caller must forward the request unchanged. */
 type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: SamplingOutcome | undefined }
 
 /** A planned request with everything needed to sample it. */
-type Started = {
-  readonly plan: RequestPlan
-  readonly outcome: RequestOutcome
-  /** The client's request, with the thinking blocks that the gateway hid from the client. */
-  readonly request: MessagesRequest
-  readonly contract: MessagesRequest
-  readonly shelved: Shelved | undefined
-}
+type Started = Awaited<ReturnType<typeof start>>
 
 /** Answers requests of the Messages API with tool search; `serveMessagesGateway` puts it on HTTP. */
 export type MessagesGateway = {
@@ -227,7 +215,7 @@ function withinAllowed(upstream: Upstream, request: MessagesRequest, replyOption
 }
 
 /** Plans the request and builds its contract form: the client's own or a shelved one. */
-async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
+async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOptions) {
   const { upstream, thoughts, replies, conversations } = parts
   const { owner, inbound = MESSAGES } = replyOptions
   const restored = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
@@ -243,6 +231,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   // 2. Refuse what the API itself would refuse, and what the upstream cannot express
   if (plan.mode === 'emulate') await refuseInvalid(restored, replyOptions.call)
   if (plan.mode !== 'pass') refuseInexpressible(restored, upstream, plan)
+  /** With the thinking blocks that the gateway hid from the client. */
   const request = hidesThoughts(upstream, restored, replyOptions)
     ? thoughts.restore(restored, owner)
     : restored

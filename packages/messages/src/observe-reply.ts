@@ -1,5 +1,4 @@
 // What the gateway did with a request, for the log, the metrics and the events: observed while its reply is produced.
-
 import type { TraceListener } from '@toolshelf/core'
 import {
   billedTokens,

@@ -3,14 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '@toolshelf/core/internal'
 import { type Slice, yieldIfOver } from '@toolshelf/core/internal/node'
 import { createRecent } from './recent.ts'
-import type {
-  HttpAnswer,
-  MessagesRequest,
-  SamplingOutcome,
-  Upstream,
-  UpstreamCall,
-  UpstreamWire,
-} from './types.ts'
+import type { HttpAnswer, MessagesRequest, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
 import { callToolDefinition, lower, newerFields } from './wire/lower.ts'
 
 /** Where and how a request is sampled. */
@@ -32,14 +25,10 @@ export type Target = {
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
 /** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
-type SamplingResult = {
-  readonly sampled: SamplingOutcome
-  readonly sent: MessagesRequest
-  readonly hasCallTool: boolean
-}
+type SamplingResult = Awaited<ReturnType<typeof sample>>
 
 /** Sends a contract request once. */
-export async function sample(contract: MessagesRequest, target: Target): Promise<SamplingResult> {
+export async function sample(contract: MessagesRequest, target: Target) {
   const { upstream, call } = target
   const send = (request: MessagesRequest) => upstream.sample(request, call)
   const { answer: sampled, request: sent } = await sendLowered(contract, target, send, (given) =>

@@ -36,17 +36,13 @@ type OpenCall = {
   json: string
 }
 
-type Completion = {
-  id: string
-  model: string
-  readonly created: number
-  content: string
-  refusal: string
-  reasoning: string
-  readonly annotations: Fields[]
-  readonly calls: ToolCall[]
-  stopReason: string
-  usage: Fields
+type Completion = ReturnType<typeof newCompletion>
+
+function newCompletion(model: string) {
+  const created = Math.floor(Date.now() / 1000)
+  const nothing = { id: '', content: '', refusal: '', reasoning: '', stopReason: '' }
+  const lists = { annotations: [] as Fields[], calls: [] as ToolCall[] }
+  return { ...nothing, ...lists, model, created, usage: {} as Fields }
 }
 
 export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
@@ -63,18 +59,7 @@ class ChatWriter implements ReplyWriter {
 
   constructor(options: ChatReplyOptions) {
     this.#options = options
-    this.#completion = {
-      id: '',
-      model: options.model,
-      created: Math.floor(Date.now() / 1000),
-      content: '',
-      refusal: '',
-      reasoning: '',
-      annotations: [],
-      calls: [],
-      stopReason: '',
-      usage: {},
-    }
+    this.#completion = newCompletion(options.model)
   }
 
   add(event: StreamEvent): string {

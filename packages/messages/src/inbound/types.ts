@@ -1,6 +1,5 @@
 // The contract between the gateway and the APIs that clients speak. Inside, every request and reply has the Messages
 // shape; an inbound API converts a client's request to it and the reply back.
-
 import type { StoredItems } from '../reply-memory.ts'
 import type { ApiName, ClientTerms, Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
 

@@ -14,15 +14,6 @@ type Entry = {
   readonly size: number
 }
 
-/** The cached start of a list. */
-export type Known = {
-  readonly items: readonly ListItem[]
-  /** The offset after the last cached item. */
-  readonly end: number
-  /** The cached list, if all of it matches. */
-  readonly whole: readonly object[] | undefined
-}
-
 export type ListCache = ReturnType<typeof createListCache>
 
 type ListCacheOptions = {
@@ -72,6 +63,7 @@ export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheO
       if (!entry) return undefined
       entries.delete(entry)
       entries.add(entry)
+      // Where the cached start ends, and the cached list if all of it matches.
       const isWhole = count === entry.items.length && nextItem(bytes, end, false, ']') === undefined
       return { items: entry.items.slice(0, count), end, whole: isWhole ? entry.values : undefined }
     },

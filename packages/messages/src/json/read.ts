@@ -1,5 +1,4 @@
 // Parses JSON from bytes and keeps the source of large values and long numbers, so that they can be written unchanged.
-
 import { endOfJsonString, MAX_JSON_DEPTH } from '@toolshelf/core/internal/node'
 import { keepText, keepUnchanged } from './text.ts'
 

@@ -7,6 +7,7 @@ import {
   capabilityOf,
   type Fields,
   fieldsOf,
+  groupBy,
   oncePerFrozen,
   parseBetas,
   searchNote,
@@ -258,7 +259,9 @@ function split(message: Fields, { index, searches, isBeside, searchTool, thinksB
   const turnOf = (search: RestoredSearch) =>
     searchTurn(search, searchId(index, searches.indexOf(search)), searchTool)
   let from = 0
-  for (const group of thinksByHand ? groupsOf(alone) : alone.map((search) => [search])) {
+  // Searches that ran at the same index share the thinking block before them.
+  const together = thinksByHand ? groupBy(alone, ({ at }) => at).values() : alone.map((search) => [search])
+  for (const group of together) {
     const at = group[0]?.at ?? from
     const found = group.map(turnOf)
     turns.push({ ...message, content: [...blocks.slice(from, at), ...found.map(({ call }) => call)] })
@@ -270,17 +273,6 @@ function split(message: Fields, { index, searches, isBeside, searchTool, thinksB
   const first = rest.findIndex(({ type }) => type === 'tool_use')
   const content = rest.toSpliced(first, 0, ...found.map(({ call }) => call))
   return { turns: [...turns, { ...message, content }], results: found.map(({ result }) => result) }
-}
-
-/** Groups searches that ran at the same index of a reply and so share the thinking block before them. */
-function groupsOf(searches: readonly RestoredSearch[]): RestoredSearch[][] {
-  const groups: RestoredSearch[][] = []
-  for (const search of searches) {
-    const last = groups.at(-1)
-    if (last?.[0]?.at === search.at) last.push(search)
-    else groups.push([search])
-  }
-  return groups
 }
 
 export function isBound({ model, thinking }: MessagesRequest): boolean {

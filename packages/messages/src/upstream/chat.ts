@@ -1,5 +1,4 @@
 // An upstream for OpenAI's Chat Completions API: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, OpenAI and others.
-
 import type { IncomingMessage } from 'node:http'
 import { type Fields, fieldsOf, hash, listOf, textOf } from '@toolshelf/core/internal'
 import type {

@@ -188,3 +188,12 @@ function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {
     { cause: error },
   )
 }
+
+/** Appends a path to a base URL, with or without a trailing slash. */
+export function appendPath(base: URL, path: string): URL {
+  const address = new URL(base)
+  const [pathname = '', search = ''] = path.split(/(?=\?)/)
+  address.pathname = base.pathname.replace(/\/+$/, '') + pathname
+  address.search = search
+  return address
+}

@@ -24,7 +24,15 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { withFittedSettings } from './dialects.ts'
-import { brokenOff, fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
+import {
+  appendPath,
+  brokenOff,
+  fetchWhole,
+  openRequest,
+  pickRelayHeaders,
+  readWhole,
+  UpstreamError,
+} from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
@@ -149,15 +157,6 @@ function withPromptCache(request: MessagesRequest, { terms }: UpstreamCall, { ho
   return isMarked || isFields(request.cache_control)
     ? request
     : { ...request, cache_control: { type: 'ephemeral' } }
-}
-
-/** Appends a path to a base URL, with or without a trailing slash. */
-function appendPath(base: URL, path: string): URL {
-  const address = new URL(base)
-  const [pathname = '', search = ''] = path.split(/(?=\?)/)
-  address.pathname = base.pathname.replace(/\/+$/, '') + pathname
-  address.search = search
-  return address
 }
 
 /** Removes a trailing `/v1`, which some users add as for OpenAI's base URL. */

@@ -101,16 +101,22 @@ export type CallItems = {
 /** A freeform tool's only field inside the gateway. */
 const TEXT = 'input'
 
+/** A result that is text, or a list of parts. */
+const asOutput: Pick<CallItems, 'toResult' | 'fromResult'> = {
+  toResult: ({ output }) => ({ content: output }),
+  fromResult: (text, isError) => ({ output: isError ? `Error:\n${text}` : text }),
+}
+
 const custom: CallItems = {
+  ...asOutput,
   type: 'custom_tool_call',
   idPrefix: 'ctc_',
   toInput: ({ input }) => ({ [TEXT]: textOf(input) }),
   fromInput: (input) => ({ input: typeof input[TEXT] === 'string' ? input[TEXT] : toJson(input) }),
-  toResult: ({ output }) => ({ content: output }),
-  fromResult: (text, isError) => ({ output: withError(text, isError) }),
 }
 
 const localShell: CallItems = {
+  ...asOutput,
   type: 'local_shell_call',
   idPrefix: 'lsh_',
   toInput({ action }) {
@@ -120,8 +126,6 @@ const localShell: CallItems = {
   fromInput: (input) => ({
     action: { type: 'exec', env: {}, ...input, command: wordsOf(input.command) },
   }),
-  toResult: ({ output }) => ({ content: output }),
-  fromResult: (text, isError) => ({ output: withError(text, isError) }),
 }
 
 const shell: CallItems = {
@@ -177,10 +181,6 @@ export function callItemsIn(itemType: string): CallItems | undefined {
 
 export function toolTypeOf(items: CallItems): string {
   return [...BY_TOOL].find(([, one]) => one === items)?.[0] ?? ''
-}
-
-function withError(text: string, isError: boolean): string {
-  return isError ? `Error:\n${text}` : text
 }
 
 /** A list of words; models sometimes write one text. */

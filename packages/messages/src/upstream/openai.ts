@@ -1,5 +1,4 @@
 // Conversions shared by OpenAI's two APIs: errors, models, credentials and tool names.
-
 import type { IncomingMessage } from 'node:http'
 import {
   type Fields,
@@ -24,7 +23,7 @@ import type {
   UpstreamCall,
   UpstreamOrigin,
 } from '../types.ts'
-import { fetchWhole, openRequest, readWhole } from './http.ts'
+import { appendPath, fetchWhole, openRequest, readWhole } from './http.ts'
 
 /** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -128,12 +127,7 @@ function addressOf(base: URL, path: string): URL {
 /** Returns where requests of OpenAI's APIs are forwarded; its base URL includes `/v1`. */
 function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin {
   return {
-    address(path) {
-      const [pathname = '', search = ''] = path.split(/(?=\?)/)
-      const address = addressOf(base, pathname.replace(/^\/(?:v1\/)?/, ''))
-      address.search = search
-      return address
-    },
+    address: (path) => appendPath(base, path.replace(/^\/(?:v1\/)?/, '/')),
     credentials(headers) {
       const { authorization: _, 'x-api-key': __, ...rest } = headers
       return { ...rest, ...bearer(headers, key) }
@@ -179,14 +173,11 @@ export function deltaOf(type: unknown, text: string): Fields {
   return type === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text }
 }
 
-/** What `allowed_tools` says: whether the model must call one of the tools, and which they are. */
-type Allowed = { readonly mode: 'auto' | 'required'; readonly tools: readonly Fields[] }
-
 /** Returns the tools of a request that may be called now; undefined if all may, or the choice is another one. */
 export function allowedTools(
   { tools = [], tool_choice: choice }: MessagesRequest,
   barred: ClientTerms['barred'],
-): Allowed | undefined {
+) {
   const { type = 'auto' } = fieldsOf(choice)
   if (!barred || (type !== 'auto' && type !== 'any')) return undefined
   const isAllowed = ({ name, defer_loading: deferral }: Fields) => !deferral && !barred.has(textOf(name))

@@ -1,6 +1,5 @@
 // An upstream for OpenAI's Responses API: stateless, using OpenAI's tool search on models that support it (wire 41).
 // Implements wire 41.
-
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
