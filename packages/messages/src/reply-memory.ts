@@ -144,17 +144,14 @@ async function* withoutThoughts(
 }
 
 /** The items that one owner of a key may refer to. */
-export type StoredItems = {
-  readonly get: (id: string) => Fields | undefined
-  readonly keep: (items: readonly Fields[]) => void
-}
+export type StoredItems = ReturnType<ReturnType<typeof createItemMemory>>
 
 /** Returns a function that gives each owner a view of one bounded memory; nobody finds the items of others. */
-export function createItemMemory(maxCharacters?: number): (owner: string) => StoredItems {
+export function createItemMemory(maxCharacters?: number) {
   const known = createSizedCache<Fields>(maxCharacters)
-  return (owner) => ({
-    get: (id) => known.get(`${owner} ${id}`),
-    keep(items) {
+  return (owner: string) => ({
+    get: (id: string) => known.get(`${owner} ${id}`),
+    keep(items: readonly Fields[]) {
       for (const item of items) {
         const id = textOf(item.id)
         if (id !== '') known.set(`${owner} ${id}`, Object.freeze({ ...item }), toJson(item).length)

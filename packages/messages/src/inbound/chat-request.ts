@@ -195,13 +195,11 @@ function countOf(messages: readonly Fields[]): number {
   return messages.reduce((sum, { tool_calls: calls }) => sum + 1 + listOf(calls).length, 0)
 }
 
-type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
-
 /**
  * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of
  * their turn, where the Messages API accepts them; in a turn without one they become a reminder in a user message.
  */
-function fromChatMessages(history: readonly Fields[]): ChatHistory {
+function fromChatMessages(history: readonly Fields[]) {
   const start = history.findIndex((message) => !isSystem(message))
   const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
   const messages: Fields[] = []

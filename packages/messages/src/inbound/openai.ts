@@ -200,16 +200,11 @@ export function insideName(name: string): string {
   return `${name.replace(/[^\w-]/g, '_').slice(0, MAX_NAME_LENGTH - digest.length - 1)}_${digest}`
 }
 
-/** A source and the range of characters that it supports; the Messages API cites for a whole block instead. */
-type UrlCitation = {
-  readonly url: string
-  readonly title: string
-  readonly start_index: number
-  readonly end_index: number
-}
-
-/** Returns the citations with an address, of a block that takes up this range. */
-export function urlCitationsOf(citations: unknown, start: number, end: number): UrlCitation[] {
+/**
+ * Returns the citations with an address, of a block that takes up this range, each with the range of characters that its
+ * source supports; the Messages API cites for a whole block instead.
+ */
+export function urlCitationsOf(citations: unknown, start: number, end: number) {
   return listOf(citations)
     .map(fieldsOf)
     .flatMap((citation) => {

@@ -16,12 +16,6 @@ import {
 } from './openai.ts'
 import { HOSTED_SEARCH, namesIn, type ToolTable } from './responses-tools.ts'
 
-type ItemHistory = {
-  /** The texts of system and developer messages at the start. */
-  readonly system: readonly string[]
-  readonly messages: readonly Fields[]
-}
-
 /** Returns an item's type; messages may omit it. */
 export function typeOf({ type, role }: Fields): string {
   return textOf(type) || (role === undefined ? '' : 'message')
@@ -37,7 +31,7 @@ export function startOf(items: readonly Fields[]): number {
   return start < 0 ? items.length : start
 }
 
-export function fromItems(items: readonly Fields[], table: ToolTable): ItemHistory {
+export function fromItems(items: readonly Fields[], table: ToolTable) {
   const start = startOf(items)
   const leading = items.slice(0, start).filter(isSystem)
   // A conversation needs something to answer.
@@ -46,6 +40,7 @@ export function fromItems(items: readonly Fields[], table: ToolTable): ItemHisto
   for (const item of [...spoken, ...items.slice(start)]) history.add(item)
   const system = spoken.length > 0 ? leading.slice(0, -1) : leading
   return {
+    /** The texts of system and developer messages at the start. */
     system: system.map(plainText).filter((text) => text !== ''),
     messages: startedByUser(history.end()),
   }

@@ -154,10 +154,8 @@ function ownPartIn({ hosted }: ToolTable, items: readonly Fields[]): string | un
   return at < 0 ? undefined : `input[${at}]: an item of type "${textOf(items[at]?.type)}"`
 }
 
-type AddedTools = { readonly leading: readonly Fields[]; readonly later: readonly Fields[] }
-
 /** Tools that items define: at the start they are tools like all others, later they are what a search found. */
-function addedTools(items: readonly Fields[]): AddedTools {
+function addedTools(items: readonly Fields[]) {
   const start = startOf(items)
   const toolsOf = ({ tools }: Fields) => listOf(tools).map(fieldsOf)
   const leading = items.slice(0, start).filter((item) => typeOf(item) === 'additional_tools')

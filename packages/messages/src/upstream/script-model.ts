@@ -138,23 +138,16 @@ function inputOf(input: Fields | string, meaning: ResolveTemplate): Fields | und
   return isFields(value) ? value : undefined
 }
 
-type Progress = {
-  /** Whether this step runs now. */
-  readonly isDue: boolean
-  /** Number of rounds that belong to this step. */
-  readonly used: number
-  /** Searches made so far for what this step calls. */
-  readonly searched: SearchCounts
-  readonly result?: string
-}
-
 /** Counts searches for a call: with the client's own search, and with any other. */
 type SearchCounts = { readonly client: number; readonly other: number }
 
 const MAX_SEARCHES = 2
 
-/** The progress of a step. A round of another step means that this one found nothing to call and was skipped. */
-function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
+/**
+ * The progress of a step: whether it runs now, how many rounds belong to it, and the searches made so far for what it calls.
+ * A round of another step means that this one found nothing to call and was skipped.
+ */
+function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]) {
   // A call without an input is never made, so it needs no searches.
   const calls = wanted.flatMap((want) => (want.kind === 'call' && want.input ? [want] : []))
   const isSearching = wanted.some(({ kind }) => kind === 'search')
