@@ -480,7 +480,7 @@ function createLifecycle() {
     session: () => (phase.state === 'ready' ? phase.session : undefined),
     isClosed: () => phase.state === 'closed',
     /** Aborted once the connection is closed. */
-    signal: closing.signal,
+    signal: closing.signal as AbortSignal,
     /** Changes the state; returns false, and changes nothing, if the table has no such transition. */
     apply({ type, ...data }: ConnectionTransition) {
       const state = TRANSITIONS[phase.state][type]
