@@ -3,15 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '@toolshelf/core/internal'
-import type {
-  ChosenWire,
-  MessagesRequest,
-  SamplingOutcome,
-  StreamEvent,
-  Upstream,
-  UpstreamCall,
-  UpstreamWire,
-} from '../types.ts'
+import type { ChosenWire, MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../types.ts'
 import { dialectOf } from './dialects.ts'
 import { pickRelayHeaders, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
@@ -20,7 +12,7 @@ import { jsonOf, offer, openaiClient } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
-import { type Thoughts, thoughtsOf } from './thoughts.ts'
+import { thoughtsOf } from './thoughts.ts'
 
 type ResponsesOptions = { readonly url: URL; readonly key?: string; readonly wire?: UpstreamWire }
 
@@ -42,9 +34,19 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
       const { maxTools } = dialectOf(url, model)
       return maxTools === undefined ? chosen : { ...chosen, maxTools }
     },
-    sample(request, call) {
-      const post = (offered: Fields) => client.post('responses', offered, call)
-      return sample(url, post, request, call, thoughtsOf(name, request.model))
+    async sample(request, call) {
+      // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
+      const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
+      const native = nativeTools(call.terms, !isLowered)
+      const thoughts = thoughtsOf(name, request.model)
+      const dialect = dialectOf(url, request.model)
+      const { body, names, searchName } = toResponses(request, dialect, thoughts, native)
+      const accepted = await offer(body, SPARE, (offered) => client.post('responses', offered, call))
+      if ('refused' in accepted) return accepted
+      const { incoming } = accepted
+      const context = { model: request.model, names, searchName, thoughts, native }
+      const events = toMessageEvents(eventsIn(incoming, call.signal), context)
+      return { events: stoppedAt(request, events), headers: pickRelayHeaders(incoming) }
     },
   }
   return withMaskedSecrets(upstream, maskable(key))
@@ -59,25 +61,6 @@ function wireOf(model: string): ChosenWire {
   return isAble
     ? { wire: 'native', why: 'has tool_search, as gpt-5.4 and later do' }
     : { wire: 'append', why: 'tool_search needs gpt-5.4 or later' }
-}
-
-async function sample(
-  url: URL,
-  post: (offered: Fields) => Promise<IncomingMessage>,
-  request: MessagesRequest,
-  { signal, terms }: UpstreamCall,
-  thoughts: Thoughts,
-): Promise<SamplingOutcome> {
-  // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
-  const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
-  const native = nativeTools(terms, !isLowered)
-  const { body, names, searchName } = toResponses(request, dialectOf(url, request.model), thoughts, native)
-  const accepted = await offer(body, SPARE, post)
-  if ('refused' in accepted) return accepted
-  const { incoming } = accepted
-  const context = { model: request.model, names, searchName, thoughts, native }
-  const events = toMessageEvents(eventsIn(incoming, signal), context)
-  return { events: stoppedAt(request, events), headers: pickRelayHeaders(incoming) }
 }
 
 /** Optional fields that not every model accepts. */

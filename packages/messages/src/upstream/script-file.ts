@@ -79,15 +79,13 @@ export async function loadScript(path: string): Promise<ModelScript> {
 function notAllowed(reason: string, text: string): string {
   const position = Number(/at position (\d+)/.exec(reason)?.[1])
   // Of lists with a trailing comma Node 20 does not say where.
-  if (Number.isNaN(position))
-    return /^Unexpected token '\]'/.test(reason) && /,\s*\]/.test(text)
-      ? ' Trailing commas are not allowed.'
-      : ''
+  const isUnplaced = Number.isNaN(position)
   const rest = text.slice(position)
-  if (/^\/[/*]/.test(rest)) return ' Comments are not allowed.'
-  return /^[\]}]/.test(rest) && /,\s*$/.test(text.slice(0, position))
-    ? ' Trailing commas are not allowed.'
-    : ''
+  if (!isUnplaced && /^\/[/*]/.test(rest)) return ' Comments are not allowed.'
+  const hasComma = isUnplaced
+    ? /^Unexpected token '\]'/.test(reason) && /,\s*\]/.test(text)
+    : /^[\]}]/.test(rest) && /,\s*$/.test(text.slice(0, position))
+  return hasComma ? ' Trailing commas are not allowed.' : ''
 }
 
 /** Replaces the position that JSON.parse reports by line and column. */
