@@ -82,16 +82,13 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
     // A client of the Messages API knows what its model takes.
     const fitted = call.terms ? withFittedSettings(own, url) : own
     const body = jsonBytes(withPromptCache(fitted, call, url), bodies.take)
-    return {
-      address: appendPath(url, path),
-      outgoing: {
-        method: 'POST',
-        headers: headersFor(call),
-        body,
-        signal: call.signal,
-        onSent: () => body.forEach(bodies.giveBack),
-      },
-    }
+    return openRequest(appendPath(url, path), {
+      method: 'POST',
+      headers: headersFor(call),
+      body,
+      signal: call.signal,
+      onSent: () => body.forEach(bodies.giveBack),
+    })
   }
 
   const upstream: Upstream = {
@@ -100,8 +97,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
     origin: { address: (path) => appendPath(url, path), credentials },
     wireFor,
     async sample(request, call): Promise<SamplingOutcome> {
-      const { address, outgoing } = post('/v1/messages', request, call)
-      const incoming = await openRequest(address, outgoing)
+      const incoming = await post('/v1/messages', request, call)
       if (incoming.statusCode !== 200) return { refused: await readWhole(incoming, maxAnswerBytes) }
       const isStream = String(incoming.headers['content-type']).startsWith('text/event-stream')
       return {
@@ -112,8 +108,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
       }
     },
     async countTokens(request, call): Promise<HttpAnswer | undefined> {
-      const { address, outgoing } = post('/v1/messages/count_tokens', request, call)
-      const answer = await fetchWhole(address, outgoing)
+      const answer = await readWhole(await post('/v1/messages/count_tokens', request, call))
       return answer.status === 404 || answer.status === 405 ? undefined : answer
     },
     models: (call) =>
