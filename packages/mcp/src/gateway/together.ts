@@ -61,16 +61,11 @@ function refuseOwnTool(name: string, caller: string): void {
   if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
 }
 
-type CallProgress = {
-  readonly report: (index: number) => (progress: Progress) => void
-  readonly end: (index: number) => void
-}
-
 /**
  * Reports the progress of many calls as one: a finished call counts one, a running call the share that its server reports.
  * The sum never decreases, as the protocol requires.
  */
-export function progressOf(onProgress: CallOptions['onProgress'], total: number | undefined): CallProgress {
+export function progressOf(onProgress: CallOptions['onProgress'], total: number | undefined) {
   const shares = new Map<number, number>()
   let reported = 0
   const update = (index: number, share: number, message?: string) => {
@@ -85,11 +80,11 @@ export function progressOf(onProgress: CallOptions['onProgress'], total: number 
     })
   }
   return {
-    report: (index) => (given) => {
+    report: (index: number) => (given: Progress) => {
       const share = given.total ? given.progress / given.total : given.progress / (given.progress + 1)
       update(index, Math.min(0.99, Math.max(0, share)), given.message)
     },
-    end: (index) => update(index, 1),
+    end: (index: number) => update(index, 1),
   }
 }
 

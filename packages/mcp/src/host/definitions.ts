@@ -5,14 +5,6 @@ import { isAllowed } from '../config/rules.ts'
 import { headerFault } from '../protocol/protocol.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 
-/** The valid tools of a list, and what is wrong with it. */
-type ReadTools = {
-  readonly tools: readonly ListedTool[]
-  readonly problems: readonly ToolProblem[]
-  /** The entries that may be stored on disk. */
-  readonly listed: readonly unknown[]
-}
-
 type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
   /** Hides secrets in an entry. */
@@ -32,8 +24,11 @@ const MAX_TOOLS = 5000
 const MAX_KEPT = 4_000_000
 const MAX_PROBLEMS = 200
 
-/** Reads a list in slices, so that a long one does not block the event loop. */
-export async function readListedTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
+/**
+ * Returns the valid tools of a list, what is wrong with it, and the entries that may be stored on disk. Reads in slices, so
+ * that a long list does not block the event loop.
+ */
+export async function readListedTools(entries: readonly unknown[], options: ReadOptions) {
   const { config, clean, mirrorsArguments = false } = options
   const { maxTools = MAX_TOOLS } = config
   const tools: ListedTool[] = []

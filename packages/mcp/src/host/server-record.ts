@@ -2,13 +2,7 @@
 // The last good list outlives every failure.
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '@toolshelf/core/internal'
-import type {
-  CachedServer,
-  DefinitionCache,
-  KeptList,
-  KeptLists,
-  ListKind,
-} from '../cache/definition-cache.ts'
+import type { CachedServer, KeptList, KeptLists, ListKind } from '../cache/definition-cache.ts'
 import { type ConnectionFailure, withErrorLine } from '../protocol/protocol.ts'
 import type { Redactor } from '../redact.ts'
 import type { Listed, ServerSession } from '../session/session.ts'
@@ -171,11 +165,8 @@ function emptyView(config: ServerConfig): PlainView {
 /** What an earlier run stored, and how long ago, in milliseconds. */
 type CacheEntry = CachedServer & { readonly ageMs: number }
 
-type ServerMemoryOptions = ServerListsOptions & {
-  readonly config: ServerConfig
-  readonly cache: DefinitionCache | undefined
-  readonly clientCapabilities: () => CachedServer['clientCapabilities']
-}
+type ServerMemoryOptions = ServerListsOptions &
+  Pick<ServerRecordOptions, 'config' | 'cache' | 'clientCapabilities'>
 
 function createServerMemory(options: ServerMemoryOptions) {
   const { config, cache, clientCapabilities } = options

@@ -29,19 +29,10 @@ import type { RequestContext } from './request-context.ts'
 
 type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: ModeSetting }
 
-/** A request after reading and conversion. */
-type ReadRequest = {
-  readonly body: Buffer
-  /** Lets another request use the body's buffer. */
-  readonly reuseBody: () => void
-  /** The body as the client's API writes it. */
-  readonly fields: Fields
-  /** Undefined if the upstream shall refuse the request itself. */
-  readonly inbound: InboundRequest | undefined
-  readonly replyOptions: ReplyOptions
-}
-
-/** Returns a function that reads a request. `reuseBody` of its result is for callers that do not forward the body. */
+/**
+ * Returns a function that reads a request. Of its result, `reuseBody` lets another request use the body's buffer, for callers
+ * that do not forward it; `inbound` is undefined if the upstream shall refuse the request itself.
+ */
 export function createInboundReader(options: InboundReaderOptions, forwarder: Forwarder) {
   const { upstream } = options.gateway
   const reader = createRequestReader()
@@ -50,7 +41,7 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
 
   return read
 
-  async function read(context: RequestContext, client: AuthenticatedClient): Promise<ReadRequest> {
+  async function read(context: RequestContext, client: AuthenticatedClient) {
     const { owner, work } = client
     const body = await readBody(context.incoming, forwarder.limitsFor(context, owner), bodies)
     const slice = await work.turn()
@@ -71,7 +62,7 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)
     const user = client.user?.id
-    const replyOptions = { setting, call, owner, user, work, slice, inbound: facts }
+    const replyOptions: ReplyOptions = { setting, call, owner, user, work, slice, inbound: facts }
     return { body, reuseBody, fields, inbound, replyOptions }
   }
 
