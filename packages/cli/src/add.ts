@@ -25,14 +25,12 @@ export function addCommand(machine: () => LocalMachine): Command {
     words: '<name> <url> | <name> -- <command> [<argument> …]',
     options: {
       env: {
-        type: 'string',
         short: 'e',
         isMultiple: true,
         value: 'variable',
         about: 'KEY=value for the command; KEY alone refers to the one of your environment',
       },
       header: {
-        type: 'string',
         short: 'H',
         isMultiple: true,
         value: 'header',

@@ -33,11 +33,8 @@ export const chatCommand: Command = {
     ...modelOptions,
     ...sessionOptions,
     ...pricesOption,
-    list: { type: 'boolean', about: 'list the sessions of the folder, newest first' },
-    json: {
-      type: 'boolean',
-      about: 'with --list: print {"folder", "sessions": [{"name", "time", "messages", …}]}',
-    },
+    list: { about: 'list the sessions of the folder, newest first' },
+    json: { about: 'with --list: print {"folder", "sessions": [{"name", "time", "messages", …}]}' },
   },
   examples: [
     'toolshelf chat',

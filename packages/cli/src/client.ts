@@ -32,10 +32,9 @@ export type OpenedClient = {
 
 /** The options that choose a model, shared by all commands that use one. */
 export const modelOptions: { readonly [name: string]: Option } = {
-  model: { type: 'string', value: 'id', about: `model (default: ANTHROPIC_MODEL, or ${MODEL})` },
-  'base-url': { type: 'string', value: 'url', about: 'URL of a compatible API, such as `toolshelf serve`' },
+  model: { value: 'id', about: `model (default: ANTHROPIC_MODEL, or ${MODEL})` },
+  'base-url': { value: 'url', about: 'URL of a compatible API, such as `toolshelf serve`' },
   script: {
-    type: 'string',
     value: 'file',
     about: 'answer from a script (docs/script.md) instead of a model; demo is built in',
   },

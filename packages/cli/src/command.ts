@@ -47,13 +47,13 @@ export type PipedInput = {
 }
 
 export type Option = {
-  readonly type: 'string' | 'boolean'
   readonly short?: string
   /** It may be repeated; any other option is an error if it is. */
   readonly isMultiple?: boolean
   readonly about: string
   /** The value may be left out: the option is then set without one. */
   readonly isValueOptional?: boolean
+  /** What the value is; an option without it takes none. */
   readonly value?: string
   /** Values to choose from, for the help; one that ends in a colon takes more text. */
   readonly values?: readonly string[]
@@ -124,18 +124,22 @@ function parseInput(command: Command, line: readonly string[]): Input {
   const end = command.takesProgram ? line.indexOf('--') : -1
   const words = end < 0 ? line : line.slice(0, end)
   const options = Object.fromEntries(
-    Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
+    Object.entries({ ...command.options, help }).map(([name, { value, short }]) => [
       name,
-      { type, multiple: true, ...(short ? { short } : {}) },
+      {
+        type: value ? ('string' as const) : ('boolean' as const),
+        multiple: true,
+        ...(short ? { short } : {}),
+      },
     ]),
   )
   const { args, bare } = withoutBare(command, words)
   const { values, positionals } = parsed(() => parseArgs({ args, options, allowPositionals: true }))
   const valuesOf = (option: string) => [values[option] ?? []].flat()
-  for (const [name, { isMultiple, type, value = 'text' }] of Object.entries({ ...command.options, help })) {
+  for (const [name, { isMultiple, value }] of Object.entries({ ...command.options, help })) {
     const count = valuesOf(name).length + bare.filter((one) => one === name).length
     if (count < 2 || isMultiple) continue
-    const once = type === 'string' ? `takes one value: --${name} <${value}>` : 'counts once'
+    const once = value ? `takes one value: --${name} <${value}>` : 'counts once'
     throw new UsageError(`--${name} is given ${count === 2 ? 'twice' : `${count} times`}; it ${once}.`)
   }
   return {
@@ -182,13 +186,12 @@ function complaint({ message }: Error, command: Command, words: readonly string[
   }
   const [, name = ''] = /^Option '(?:-\w, )?--([\w-]+)/.exec(message) ?? []
   const option = options[name]
-  if (option?.type === 'boolean') return `--${name} takes no value.`
   if (option === undefined) return message
+  if (!option.value) return `--${name} takes no value.`
   const at = words.findIndex((word, index) => word === `--${name}` && /^(-|$)/.test(words[index + 1] ?? ''))
   const given = words[at + 1]
   const isOption = Object.keys(options).some((other) => given?.split('=')[0] === `--${other}`)
-  if (given === undefined || isOption)
-    return `--${name} needs a value: --${name} <${option.value ?? 'text'}>.`
+  if (given === undefined || isOption) return `--${name} needs a value: --${name} <${option.value}>.`
   return `--${name} is followed by "${given}". Write a value that begins with "-" as --${name}=${given}.`
 }
 
@@ -208,7 +211,7 @@ function isLikely(wanted: string, name: string): boolean {
 }
 
 /** The option `--help`, which every command has. */
-const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
+const help: Option = { short: 'h', about: 'show this help' }
 
 export function helpFor(command: Command): string {
   const options = Object.entries({ ...command.options, help })
@@ -241,9 +244,9 @@ export function usageOf({ name, words }: Command): string {
 const WIDTH = 80
 
 function titleOf([name, option]: [string, Option]): string {
-  const { type, value = 'text', short, isValueOptional, isMultiple } = option
+  const { value, short, isValueOptional, isMultiple } = option
   const shown = isValueOptional ? ` [<${value}>]` : ` <${value}>${isMultiple ? '…' : ''}`
-  return `  --${name}${type === 'string' ? shown : ''}${short ? `, -${short}` : ''}`
+  return `  --${name}${value ? shown : ''}${short ? `, -${short}` : ''}`
 }
 
 /** The values that the option's description does not mention. */
@@ -305,7 +308,7 @@ export function windowIn(input: Input): number | undefined {
 
 /** The option `--config` of commands that read several configurations. */
 export function configOption(about: string): { readonly config: Option } {
-  return { config: { type: 'string', value: 'file', isMultiple: true, about } }
+  return { config: { value: 'file', isMultiple: true, about } }
 }
 
 /** Returns the files given with `--config`, or with another option; undefined without it. */

@@ -70,23 +70,17 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       ...configOption('configuration of any client (default: toolshelf.json and .mcp.json)'),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       check: {
-        type: 'boolean',
         about:
           'only say what is wrong in the configuration files, and start nothing; in files of other programs it checks only the servers',
       },
       json: {
-        type: 'boolean',
         about:
           'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}, "findings": [{"level", "server", "title", …}]}',
       },
-      catalog: {
-        type: 'string',
-        value: 'file',
-        about: 'also write all tools, for toolshelf search',
-      },
-      model: { type: 'string', value: 'id', about: `model whose prices are used (default: ${MODEL})` },
+      catalog: { value: 'file', about: 'also write all tools, for toolshelf search' },
+      model: { value: 'id', about: `model whose prices are used (default: ${MODEL})` },
       ...pricesOption,
-      timeout: { type: 'string', value: 'seconds', about: 'seconds that a server may take to start' },
+      timeout: { value: 'seconds', about: 'seconds that a server may take to start' },
     },
     examples: [
       'toolshelf doctor',

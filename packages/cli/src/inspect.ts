@@ -55,8 +55,8 @@ export function createInspect(surroundings: InspectSurroundings): Command {
         'configuration whose servers to start and show (default: toolshelf.json and .mcp.json)',
       ),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
-      port: { type: 'string', value: 'number', about: 'port (default: any free one)' },
-      'no-open': { type: 'boolean', about: 'print the URL without opening a browser' },
+      port: { value: 'number', about: 'port (default: any free one)' },
+      'no-open': { about: 'print the URL without opening a browser' },
     },
     examples: [
       'toolshelf inspect',

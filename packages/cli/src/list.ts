@@ -54,10 +54,10 @@ export function listCommand(machine: () => LocalMachine): Command {
     words: '[--offline] [--json] [--config <file>…]',
     noArguments: 'pass files with --config',
     options: {
-      offline: { type: 'boolean', about: 'list names only, without starting servers' },
+      offline: { about: 'list names only, without starting servers' },
       ...timeoutOption(DEFAULT_SECONDS),
       ...configOption('configuration of any client (default: your toolshelf.json)'),
-      json: { type: 'boolean', about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
+      json: { about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {

@@ -33,36 +33,20 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
     summary: 'Logs in to a remote server in the browser, or forgets the login.',
     words: '<server> [--forget] [--config <file>]',
     options: {
-      forget: { type: 'boolean', about: 'forget the login, and revoke it where the server can' },
-      config: {
-        type: 'string',
-        value: 'file',
-        about: 'configuration of any client (default: toolshelf.json and .mcp.json)',
-      },
+      forget: { about: 'forget the login, and revoke it where the server can' },
+      config: { value: 'file', about: 'configuration of any client (default: toolshelf.json and .mcp.json)' },
       'trust-project': trustOption,
-      'no-browser': { type: 'boolean', about: 'print the address instead of opening it' },
-      port: {
-        type: 'string',
-        value: 'number',
-        about: 'port of the redirect URL (default: any free one)',
-      },
+      'no-browser': { about: 'print the address instead of opening it' },
+      port: { value: 'number', about: 'port of the redirect URL (default: any free one)' },
       'client-id': {
-        type: 'string',
         value: 'id',
         about: 'id of a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
       },
-      scope: {
-        type: 'string',
-        value: 'words',
-        about: 'scopes to request in addition to what the server demands',
-      },
+      scope: { value: 'words', about: 'scopes to request in addition to what the server demands' },
       user: userOption,
       ...userFileOption,
       ...storeOption,
-      json: {
-        type: 'boolean',
-        about: 'print {"server", "isLoggedIn", "tools"}, or {"server", "wasLoggedIn"}',
-      },
+      json: { about: 'print {"server", "isLoggedIn", "tools"}, or {"server", "wasLoggedIn"}' },
     },
     examples: [
       'toolshelf login linear',
@@ -115,7 +99,6 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
 }
 
 const userOption: Option = {
-  type: 'string',
   value: 'id',
   about: 'keep the login for a user of a gateway, encrypted in the store; see "toolshelf users credentials"',
 }

@@ -81,52 +81,36 @@ export const mcpCommand: Command = {
   options: {
     ...configOption('configuration of any client (default: your toolshelf.json)'),
     mode: {
-      type: 'string',
       value: 'mode',
       values: MODES,
       about: 'how the client sees tools: list, bridge, or auto, by what it can do (default: auto)',
     },
     ranker: {
-      type: 'string',
       value: 'name',
       values: RANKERS,
       about: 'how searches rank: hybrid or lexical (words alone) (default: hybrid)',
     },
-    scripts: {
-      type: 'boolean',
-      about: 'offer RunScript: the model may combine read-only tools in a sandboxed script',
-    },
-    lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
-    http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
-    port: {
-      type: 'string',
-      value: 'number',
-      about: `with --http: port; 0 picks a free one (default: ${PORT})`,
-    },
+    scripts: { about: 'offer RunScript: the model may combine read-only tools in a sandboxed script' },
+    lazy: { about: 'start each server only when one of its tools is called' },
+    http: { about: 'serve many clients over HTTP instead of one on stdio' },
+    port: { value: 'number', about: `with --http: port; 0 picks a free one (default: ${PORT})` },
     address: {
-      type: 'string',
       value: 'address',
       about:
         'with --http: address to listen on; beyond loopback it needs --users or TOOLSHELF_KEY (default: 127.0.0.1)',
     },
     allow: {
-      type: 'string',
       value: 'name',
       isMultiple: true,
       about: 'with --http: a further host name that clients may use',
     },
     proxies: {
-      type: 'string',
       value: 'subnet',
       isMultiple: true,
       about: 'with --http: addresses of balancers whose X-Forwarded-For is trusted',
     },
-    'no-inspect': { type: 'boolean', about: 'with --http: do not serve the inspector under /inspect' },
-    'max-sessions': {
-      type: 'string',
-      value: 'number',
-      about: 'with --http: most sessions at once (default: 1000)',
-    },
+    'no-inspect': { about: 'with --http: do not serve the inspector under /inspect' },
+    'max-sessions': { value: 'number', about: 'with --http: most sessions at once (default: 1000)' },
     ...optionsOfHttp,
     ...usersOption,
     ...oauthOptions,

@@ -22,7 +22,7 @@ import { CommandError, type Input, type Option, UsageError, urlIn } from './comm
 /** The option, with its default in the help. */
 export function timeoutOption(defaultSeconds: number): { readonly timeout: Option } {
   const about = `seconds that a server may take (default: ${defaultSeconds})`
-  return { timeout: { type: 'string', value: 'seconds', about } }
+  return { timeout: { value: 'seconds', about } }
 }
 
 /** Returns the value in milliseconds; undefined without the option. */
@@ -41,7 +41,6 @@ export type AuditSettings = { readonly file: string; readonly hasContent: boolea
 /** Options of commands whose events have no arguments and results. */
 export const auditOption: { readonly [name: string]: Option } = {
   audit: {
-    type: 'string',
     value: 'file',
     isValueOptional: true,
     about:
@@ -52,7 +51,7 @@ export const auditOption: { readonly [name: string]: Option } = {
 /** Options of commands that run tools. */
 export const auditOptions: { readonly [name: string]: Option } = {
   ...auditOption,
-  'audit-content': { type: 'boolean', about: 'with --audit: also arguments and results of calls, shortened' },
+  'audit-content': { about: 'with --audit: also arguments and results of calls, shortened' },
 }
 
 /** Reads the options; returns undefined without `--audit`. */
@@ -85,12 +84,11 @@ function homeFolder(findHome: () => string): string {
 
 /** Names and descriptions of the options. */
 export const serviceOptions: { readonly [name: string]: Option } = {
-  'tls-cert': { type: 'string', value: 'file', about: 'certificate for HTTPS; read again when it changes' },
-  'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
-  'tls-ca': { type: 'string', value: 'file', about: 'require client certificates signed by this authority' },
-  'open-metrics': { type: 'boolean', about: 'let anyone read /metrics, without a key' },
+  'tls-cert': { value: 'file', about: 'certificate for HTTPS; read again when it changes' },
+  'tls-key': { value: 'file', about: 'the private key of --tls-cert' },
+  'tls-ca': { value: 'file', about: 'require client certificates signed by this authority' },
+  'open-metrics': { about: 'let anyone read /metrics, without a key' },
   'drain-delay': {
-    type: 'string',
     value: 'seconds',
     about: 'seconds between "not ready" and the end at SIGTERM (default: 0)',
   },
@@ -131,7 +129,6 @@ export const serviceRemedies = {
 /** Options of commands that share state with other processes. */
 export const storeOption: { readonly [name: string]: Option } = {
   store: {
-    type: 'string',
     value: 'url',
     values: ['redis://', 'rediss://', 'valkey://'],
     about: 'redis://… that replicas share; better in TOOLSHELF_STORE, as it may hold a password',
@@ -182,7 +179,6 @@ function sentenceOf(error: unknown): string {
 /** The option `--users` of gateways, which turns users on. */
 export const usersOption: { readonly users: Option } = {
   users: {
-    type: 'string',
     value: 'file',
     isValueOptional: true,
     about: 'serve users with keys, rights and limits, from this file or the store',
@@ -192,7 +188,6 @@ export const usersOption: { readonly users: Option } = {
 /** The option `--users` of commands that change users. */
 export const userFileOption: { readonly users: Option } = {
   users: {
-    type: 'string',
     value: 'file',
     about: 'file with the users (default: the store, or ~/.config/toolshelf/users.json)',
   },
@@ -396,18 +391,15 @@ async function openAccess({ directory, keys, openWith, notify }: AccessOptions) 
 /** Names and descriptions of the options. */
 export const oauthOptions: { readonly [name: string]: Option } = {
   'public-url': {
-    type: 'string',
     value: 'url',
     about: 'with --http: URL under which clients reach it, such as https://tools.example.com',
   },
   'oauth-issuer': {
-    type: 'string',
     value: 'url',
     isMultiple: true,
     about: 'with --http: accept access tokens of this identity provider',
   },
   'oauth-audience': {
-    type: 'string',
     value: 'text',
     about: '"aud" that these tokens must have (default: the public URL with /mcp)',
   },

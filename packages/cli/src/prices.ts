@@ -7,11 +7,7 @@ import { CommandError, type Input, type Option } from './command.ts'
 export const MODEL = 'claude-sonnet-5-5'
 
 export const pricesOption: { readonly [name: string]: Option } = {
-  prices: {
-    type: 'string',
-    value: 'file',
-    about: 'what models cost, as JSON (docs/figures.md)',
-  },
+  prices: { value: 'file', about: 'what models cost, as JSON (docs/figures.md)' },
 }
 
 const MAX_BYTES = 1_000_000

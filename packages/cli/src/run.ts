@@ -39,23 +39,14 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   ...configOption('configuration of MCP servers (default: this folder’s and yours)'),
   ...ruleOptions,
   'trust-project': trustOption,
-  skills: { type: 'string', value: 'url', about: 'URL of an index of further skills' },
+  skills: { value: 'url', about: 'URL of an index of further skills' },
   resume: {
-    type: 'string',
     value: 'session',
     values: ['last'],
     about: 'continue the last session, or one by its name or file',
   },
-  directory: {
-    type: 'string',
-    value: 'folder',
-    about: 'folder where the agent works (default: the current one)',
-  },
-  window: {
-    type: 'string',
-    value: 'tokens',
-    about: 'context window of the model, in tokens (default: 200000)',
-  },
+  directory: { value: 'folder', about: 'folder where the agent works (default: the current one)' },
+  window: { value: 'tokens', about: 'context window of the model, in tokens (default: 200000)' },
   ...auditOptions,
 }
 
@@ -67,8 +58,8 @@ export const runCommand: Command = {
     ...modelOptions,
     ...sessionOptions,
     ...pricesOption,
-    json: { type: 'boolean', about: 'print one JSON document at the end' },
-    'stream-json': { type: 'boolean', about: 'print a line of JSON per event' },
+    json: { about: 'print one JSON document at the end' },
+    'stream-json': { about: 'print a line of JSON per event' },
   },
   examples: [
     'toolshelf run "what changed in this repository today?"',

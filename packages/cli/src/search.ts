@@ -43,7 +43,6 @@ export const searchCommand: Command = {
   options: {
     ...configOption('configuration whose servers to start and search (default: your toolshelf.json)'),
     catalog: {
-      type: 'string',
       value: 'file',
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
@@ -53,20 +52,17 @@ export const searchCommand: Command = {
       isMultiple: true,
       about: `${rankerOption.about} (default: hybrid); --eval takes several`,
     },
-    limit: { type: 'string', value: 'number', about: 'most hits to show (default: 5)' },
+    limit: { value: 'number', about: 'most hits to show (default: 5)' },
     explain: {
-      type: 'boolean',
       about:
         'show what each part of the score gave, which words in which fields, and how the query was translated',
     },
     eval: {
-      type: 'string',
       value: 'file',
       about:
         'measure rankers on queries with known answers instead: one per line, {query, gold: [names], acceptable?, kind?, scope?}',
     },
     json: {
-      type: 'boolean',
       about:
         'print {"hits": [{"name", "score", …}], "matched", "related"}, or {"rankers": {"<name>": {"n", "r1", …, "kinds"}}}',
     },

@@ -30,41 +30,25 @@ const PORT = '3388'
 
 /** Options for clients that come and go; an agent of its own takes none of them. */
 const clientOptions: Command['options'] = {
-  memory: {
-    type: 'string',
-    value: 'MB',
-    about: 'most MB of request bodies held at once (default: 512)',
-  },
-  port: { type: 'string', value: 'number', about: `port; 0 picks a free one (default: ${PORT})` },
+  memory: { value: 'MB', about: 'most MB of request bodies held at once (default: 512)' },
+  port: { value: 'number', about: `port; 0 picks a free one (default: ${PORT})` },
   address: {
-    type: 'string',
     value: 'address',
     about: 'address to listen on; beyond loopback it needs a key or --users (default: 127.0.0.1)',
   },
-  allow: {
-    type: 'string',
-    value: 'name',
-    isMultiple: true,
-    about: 'a further host name that clients may use',
-  },
-  forward: {
-    type: 'string',
-    value: 'rule',
-    isMultiple: true,
-    about: "further requests to forward, as 'GET /v1/files/*'",
-  },
+  allow: { value: 'name', isMultiple: true, about: 'a further host name that clients may use' },
+  forward: { value: 'rule', isMultiple: true, about: "further requests to forward, as 'GET /v1/files/*'" },
   key: {
-    type: 'string',
     value: 'secret',
     about: 'key of at least 24 characters that clients must send; better set TOOLSHELF_KEY',
   },
   ...usersOption,
   store: { ...storeOption.store!, about: 'redis://… of users' },
-  open: { type: 'boolean', about: 'listen beyond loopback without a key' },
-  'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
+  open: { about: 'listen beyond loopback without a key' },
+  'no-inspect': { about: 'do not serve the inspector under /inspect' },
   ...serviceOptions,
   ...auditOption,
-  json: { type: 'boolean', about: 'print a line of JSON per request' },
+  json: { about: 'print a line of JSON per request' },
 }
 
 export const serveCommand: Command = {
@@ -77,7 +61,7 @@ export const serveCommand: Command = {
   options: {
     ...messagesOptions,
     ...clientOptions,
-    quiet: { type: 'boolean', short: 'q', about: 'with an agent: do not print what was saved' },
+    quiet: { short: 'q', about: 'with an agent: do not print what was saved' },
   },
   examples: [
     'toolshelf serve -- claude',

@@ -239,13 +239,11 @@ function systemPrompt(directory: string): string {
 /** Options of commands with an agent. */
 export const ruleOptions: { readonly [name: string]: Option } = {
   allow: {
-    type: 'string',
     value: 'rule',
     isMultiple: true,
     about: 'what may run without asking: Bash(git status*), mcp__github__*; * matches anything',
   },
   deny: {
-    type: 'string',
     value: 'rule',
     isMultiple: true,
     about: 'what may not run, whatever else allows it; same form as --allow',

@@ -21,7 +21,6 @@ import { printable } from './terminal/pen.ts'
 import { version } from './version.ts'
 
 export const rankerOption: Option = {
-  type: 'string',
   value: 'name',
   values: Object.keys(rankers),
   about: `one of ${Object.keys(rankers).join(', ')}`,

@@ -37,18 +37,10 @@ export function createTrust(machine: () => LocalMachine): Command {
     summary: 'What is trusted: folders, what servers list, and which calls run without asking.',
     words: '[show [<folder>] | list | forget [<folder> | <server>] | <server> [<name>…]] [--yes]',
     options: {
-      yes: {
-        type: 'boolean',
-        short: 'y',
-        about: 'trust the folder, or what changed of the server, without asking',
-      },
-      rules: {
-        type: 'boolean',
-        about: 'print which calls of the agent run without asking, and which are denied',
-      },
+      yes: { short: 'y', about: 'trust the folder, or what changed of the server, without asking' },
+      rules: { about: 'print which calls of the agent run without asking, and which are denied' },
       ...storeOption,
       json: {
-        type: 'boolean',
         about:
           'print one JSON document: {"folder", "isTrusted", "items"}, {"folders", "servers"}, {"rules"}, {"server", "changed"} or {"server", "accepted"}',
       },

@@ -104,17 +104,15 @@ export const usersCommand: Command = {
   words:
     '[add <user> [--profile <name>] | set <user> --profile <name> | remove <user> | import <file> | key [revoke <id>] | credentials [set <user> <server> <name> | list [user] | remove <user> <server> [name] | rotate]]',
   options: {
-    profile: { type: 'string', value: 'name', about: 'for add and set: the profile of the user' },
-    label: { type: 'string', value: 'text', about: 'for add: what the key is for' },
+    profile: { value: 'name', about: 'for add and set: the profile of the user' },
+    label: { value: 'text', about: 'for add: what the key is for' },
     expires: {
-      type: 'string',
       value: 'time',
       about: 'for add: when the key expires, 12h, 90d, 52w or a date (default: never)',
     },
     ...userFileOption,
     ...storeOption,
     json: {
-      type: 'boolean',
       about: 'print {"users": […], "profiles": {…}}, {"keys": […]}, {"credentials": […]} or what was done',
     },
   },

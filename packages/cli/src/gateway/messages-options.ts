@@ -17,37 +17,23 @@ import { readScriptNamed } from '../script-option.ts'
 
 export const messagesOptions = {
   upstream: {
-    type: 'string',
     value: 'where',
     values: ['anthropic', 'openai:', 'responses:', 'script:'],
     about:
       'anthropic, a compatible URL, openai:URL, responses:URL, script:FILE or script:demo (default: anthropic; with an agent, the model that it would use)',
   },
   mode: {
-    type: 'string',
     value: 'mode',
     values: ['auto', 'auto:', 'pass', 'emulate', 'shelve', 'off'],
     about: 'auto, auto:N (% of window), pass, emulate, shelve or off (default: auto)',
   },
-  wire: {
-    type: 'string',
-    value: 'wire',
-    values: wires,
-    about: 'native, append or bridge (default: by model)',
-  },
-  keep: {
-    type: 'string',
-    value: 'name',
-    isMultiple: true,
-    about: 'tool that is always sent; * matches anything',
-  },
+  wire: { value: 'wire', values: wires, about: 'native, append or bridge (default: by model)' },
+  keep: { value: 'name', isMultiple: true, about: 'tool that is always sent; * matches anything' },
   window: {
-    type: 'string',
     value: 'tokens',
     about: 'context window for auto, in tokens, of models that are not known (default: 200000)',
   },
   results: {
-    type: 'string',
     value: 'characters',
     about: 'longest tool result to send whole, in characters (default: no limit)',
   },

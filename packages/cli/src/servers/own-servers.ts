@@ -9,11 +9,7 @@ import { type ConnectTarget, mendable, readTarget } from '../connect/prints/plan
 
 /** The option that names another file than the user's own. */
 export const fileOption: { readonly config: Option } = {
-  config: {
-    type: 'string',
-    value: 'file',
-    about: 'your configuration (default: ~/.config/toolshelf/toolshelf.json)',
-  },
+  config: { value: 'file', about: 'your configuration (default: ~/.config/toolshelf/toolshelf.json)' },
 }
 
 export function fileIn(input: Input, machine: LocalMachine): string {

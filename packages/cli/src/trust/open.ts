@@ -23,7 +23,6 @@ import {
 
 /** The option of commands that use a folder's files. */
 export const trustOption: Option = {
-  type: 'boolean',
   about: 'use this folder’s servers, skills and rules in this run without asking',
 }
 
