@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import {
   type Attributes,
-  type Context,
   type Meter,
   ROOT_CONTEXT,
   SpanKind,
@@ -40,7 +39,7 @@ import {
   type TraceRecord,
   toJson,
 } from '@toolshelf/core/internal'
-import { agentFor } from '@toolshelf/core/internal/node'
+import { agentFor, withTimeout } from '@toolshelf/core/internal/node'
 
 export type TelemetryOptions = {
   /** Toolshelf's version. */
@@ -106,22 +105,16 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
     },
     /** Exports the rest. Gives up after two seconds and returns false; the export may then continue for a while. */
     async close() {
-      const isDone = await withinLimit(Promise.allSettled(closers.map((close) => close())))
-      if (!isDone) watch.failed(new Error(`no answer within ${MAX_CLOSE_MS / 1000} s`))
-      return isDone
+      const rest = Promise.allSettled(closers.map((close) => close()))
+      try {
+        await withTimeout(rest, MAX_CLOSE_MS, `no answer within ${MAX_CLOSE_MS / 1000} s`)
+        return true
+      } catch (error) {
+        watch.failed(error as Error)
+        return false
+      }
     },
   }
-}
-
-/** Resolves to false if the work takes too long. */
-async function withinLimit(work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), MAX_CLOSE_MS)
-  })
-  const isDone = await Promise.race([work.then(() => true), limit])
-  clearTimeout(timer)
-  return isDone
 }
 
 type Exporter<Items> = { export(items: Items, done: (result: ExportResult) => void): void }
@@ -210,12 +203,11 @@ const ERROR_TYPES = {
 const TOKEN_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 4 ** power)
 const CHAT_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 2 ** power / 100)
 const CALL_BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
-const MAX_CONVERSATIONS = 10_000
 
-function instruments(meter: Meter) {
+function createMetricsReader(meter: Meter, redact: (text: string) => string): (record: TraceRecord) => void {
   const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } })
-  return {
+  const measured = {
     tokenUsage: histogram('gen_ai.client.token.usage', '{token}', TOKEN_BOUNDARIES),
     chatDuration: histogram('gen_ai.client.operation.duration', 's', CHAT_BOUNDARIES),
     gatewayCallDuration: histogram('mcp.server.operation.duration', 's', CALL_BOUNDARIES),
@@ -224,10 +216,6 @@ function instruments(meter: Meter) {
     prefixes: meter.createCounter('toolshelf.prefixes', { unit: '{request}' }),
     requestTokens: meter.createCounter('toolshelf.request.tokens', { unit: '{token}' }),
   }
-}
-
-function createMetricsReader(meter: Meter, redact: (text: string) => string): (record: TraceRecord) => void {
-  const measured = instruments(meter)
   const kinds = new Map<string, ConversationKind>()
 
   function sampled(record: Extract<TraceRecord, { type: 'sampled' }>): void {
@@ -243,8 +231,7 @@ function createMetricsReader(meter: Meter, redact: (text: string) => string): (r
   return (record) => {
     switch (record.type) {
       case 'opened': {
-        if (record.conversation !== undefined) kinds.set(record.conversation, record.kind)
-        dropOldest(kinds, MAX_CONVERSATIONS)
+        if (record.conversation !== undefined) keepRecent(kinds, record.conversation, record.kind)
         return
       }
       case 'sampled':
@@ -279,7 +266,7 @@ type NextIds = { traceId: string; spanId: string }
 
 type SpansOptions = {
   readonly ids: NextIds
-  readonly redact: (text: string) => string
+  readonly redact: TelemetryOptions['redact']
   /** Whether to add arguments and results of calls. */
   readonly hasContent: boolean
   /** Returns whether spans of a trace without a remote parent are exported. */
@@ -333,16 +320,21 @@ function createSpansReader(tracer: Tracer, options: SpansOptions): (record: Trac
 
   function add(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
     const end = Date.parse(record.time)
-    const [traceId, remote] = parentIn(input.traceparent)
-    ids.traceId = traceId ?? conversation.id
+    const [, traceId = conversation.id, remote, flags = '01'] = input.traceparent?.split('-') ?? []
+    ids.traceId = traceId
     ids.spanId = input.spanId ?? newSpanId()
-    const parentContext = contextOf(ids.traceId, input.parentSpan ?? remote, input, isSampled)
+    const parent = input.parentSpan ?? remote
+    // Our own parent span ends later, so this decides in advance, as the sampler will, whether it is exported.
+    const traceFlags = input.traceparent ? Number.parseInt(flags, 16) & 1 : Number(isSampled(traceId))
+    const isRemote = input.parentSpan === undefined
     const startTime = end - (input.milliseconds ?? 0)
     const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
     const span = tracer.startSpan(
-      nameOf(input, redact),
+      `${input.operation} ${cut(redact(input.subject), MAX_SUBJECT_LENGTH)}`,
       { kind: input.kind, startTime, attributes },
-      parentContext,
+      parent
+        ? trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parent, traceFlags, isRemote })
+        : ROOT_CONTEXT,
     )
     if (input.error !== undefined)
       span.setStatus({ code: SpanStatusCode.ERROR, message: cut(redact(input.error), 500) })
@@ -439,15 +431,7 @@ function chatSpan(record: SampledEvent): SpanInput {
   const { model, milliseconds, error, spanId } = record
   const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
   const attributes = { ...chatAttributes(record), ...usageAttributes(record), ...failure }
-  return {
-    operation: 'chat',
-    subject: model,
-    kind: SpanKind.CLIENT,
-    attributes,
-    milliseconds,
-    error,
-    spanId,
-  }
+  return { operation: 'chat', subject: model, kind: SpanKind.CLIENT, attributes, milliseconds, error, spanId }
 }
 
 function turnSpan({ reason, milliseconds, error }: Extract<TraceRecord, { type: 'turn' }>): SpanInput {
@@ -512,56 +496,19 @@ function contentOf(input: unknown, output: unknown, redact: (text: string) => st
   }
 }
 
-function nameOf({ operation, subject }: SpanInput, redact: (text: string) => string): string {
-  return `${operation} ${cut(redact(subject), MAX_SUBJECT_LENGTH)}`
-}
-
 function hidden(attributes: Attributes, redact: (text: string) => string): Attributes {
-  const entries = Object.entries(attributes).map(([name, value]) => [
-    name,
-    typeof value === 'string'
-      ? redact(value)
-      : Array.isArray(value)
-        ? value.map((one) => (typeof one === 'string' ? redact(one) : one))
-        : value,
-  ])
-  return Object.fromEntries(entries)
+  const hide = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(hide)
+    return typeof value === 'string' ? redact(value) : value
+  }
+  const entries = Object.entries(attributes).map(([name, value]) => [name, hide(value)])
+  return Object.fromEntries(entries) as Attributes
 }
 
 const SPAN_ID = /^[0-9a-f]{16}$/
 
 function newSpanId(): string {
   return randomBytes(8).toString('hex')
-}
-
-function parentIn(traceparent: string | undefined): readonly [string?, string?] {
-  const [, traceId, spanId] = traceparent?.split('-') ?? []
-  return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
-}
-
-/**
- * Returns the context of a parent. Our own parent span ends later, so this decides in advance, as the sampler will,
- * whether it is exported.
- */
-function contextOf(
-  traceId: string,
-  spanId: string | undefined,
-  { traceparent, parentSpan }: SpanInput,
-  isSampled: SpansOptions['isSampled'],
-): Context {
-  if (spanId === undefined) return ROOT_CONTEXT
-  const traceFlags = traceparent === undefined ? Number(isSampled(traceId)) : flagsIn(traceparent)
-  return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId,
-    spanId,
-    traceFlags,
-    isRemote: parentSpan === undefined,
-  })
-}
-
-/** Returns the flag `sampled` of a valid `traceparent`. */
-function flagsIn(traceparent: string): number {
-  return Number.parseInt(traceparent.split('-')[3] ?? '01', 16) & 1
 }
 
 function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {
