@@ -14,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { type Content, closestNames, fileChange } from '@toolshelf/core/internal'
+import { type Content, closestNames, type Fields, fileChange } from '@toolshelf/core/internal'
 import { RE2JS } from 're2js'
 import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
@@ -231,24 +231,30 @@ const MAX_LINES = 2000
 const MAX_LINE_LENGTH = 2000
 const MAX_CHARACTERS = 60_000
 
+const FILE_PATH = {
+  type: 'string',
+  minLength: 1,
+  description: 'The file, from the working folder or absolute.',
+}
+
+/** Returns the schema of an input that has only these fields. */
+export function inputOf(required: readonly string[], properties: Fields): Fields {
+  return { type: 'object', properties, required, additionalProperties: false }
+}
+
 export function readTool(files: Files): AgentTool {
   return {
     name: 'Read',
     description: `Reads a file and shows its lines with their numbers, at most ${MAX_LINES} at once; images are shown as images. Read a file before you change it.`,
-    input_schema: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
-        offset: {
-          type: 'integer',
-          minimum: 1,
-          description: 'The number of the first line to show; 1 if left out.',
-        },
-        limit: { type: 'integer', minimum: 1, maximum: MAX_LINES, description: 'How many lines to show.' },
+    input_schema: inputOf(['path'], {
+      path: FILE_PATH,
+      offset: {
+        type: 'integer',
+        minimum: 1,
+        description: 'The number of the first line to show; 1 if left out.',
       },
-      required: ['path'],
-      additionalProperties: false,
-    },
+      limit: { type: 'integer', minimum: 1, maximum: MAX_LINES, description: 'How many lines to show.' },
+    }),
     isReadOnly: true,
     // Read has pages of its own, so its results are never put on the shelf.
     resultBudget: 0,
@@ -355,15 +361,10 @@ export function writeTool(files: Files): AgentTool {
     name: 'Write',
     description:
       'Writes a whole file and creates its folders. An existing file must have been read before; to change a part of it use Edit.',
-    input_schema: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
-        content: { type: 'string', description: 'All of its text.' },
-      },
-      required: ['path', 'content'],
-      additionalProperties: false,
-    },
+    input_schema: inputOf(['path', 'content'], {
+      path: FILE_PATH,
+      content: { type: 'string', description: 'All of its text.' },
+    }),
     accesses: async ({ path }) => [await files.access(path, 'write')],
     async change({ path, content }) {
       const file = files.resolve(path)
@@ -388,17 +389,12 @@ export function editTool(files: Files): AgentTool {
     name: 'Edit',
     description:
       'Replaces text in a file that was read before. `old` must be in the file exactly once, spaces included and without line numbers; give enough lines around the place, or set `all`.',
-    input_schema: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', minLength: 1, description: 'The file, from the working folder or absolute.' },
-        old: { type: 'string', minLength: 1, description: 'The text to replace.' },
-        new: { type: 'string', description: 'What takes its place.' },
-        all: { type: 'boolean', description: 'Replaces every occurrence of `old`.' },
-      },
-      required: ['path', 'old', 'new'],
-      additionalProperties: false,
-    },
+    input_schema: inputOf(['path', 'old', 'new'], {
+      path: FILE_PATH,
+      old: { type: 'string', minLength: 1, description: 'The text to replace.' },
+      new: { type: 'string', description: 'What takes its place.' },
+      all: { type: 'boolean', description: 'Replaces every occurrence of `old`.' },
+    }),
     accesses: async ({ path }) => [await files.access(path, 'write')],
     async change(input) {
       const { file, before, after } = await edited(input, files)
@@ -466,15 +462,10 @@ export function moveTool(files: Files): AgentTool {
       'Moves or renames a file or folder, and creates the folders it needs. Never overwrites anything.',
     searchHint: 'rename move file folder mv',
     shouldDefer: true,
-    input_schema: {
-      type: 'object',
-      properties: {
-        from: { type: 'string', minLength: 1, description: 'What is moved.' },
-        to: { type: 'string', minLength: 1, description: 'Its new path, name included.' },
-      },
-      required: ['from', 'to'],
-      additionalProperties: false,
-    },
+    input_schema: inputOf(['from', 'to'], {
+      from: { type: 'string', minLength: 1, description: 'What is moved.' },
+      to: { type: 'string', minLength: 1, description: 'Its new path, name included.' },
+    }),
     accesses: async ({ from, to }) => [
       await files.access(from, 'write', true),
       await files.access(to, 'write', true),
@@ -498,15 +489,10 @@ export function removeTool(files: Files): AgentTool {
     description: 'Deletes a file for good, or a folder with all it holds if `recursive` is true.',
     searchHint: 'delete remove file folder rm unlink',
     shouldDefer: true,
-    input_schema: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', minLength: 1, description: 'What is deleted.' },
-        recursive: { type: 'boolean', description: 'Needed for a folder.' },
-      },
-      required: ['path'],
-      additionalProperties: false,
-    },
+    input_schema: inputOf(['path'], {
+      path: { type: 'string', minLength: 1, description: 'What is deleted.' },
+      recursive: { type: 'boolean', description: 'Needed for a folder.' },
+    }),
     accesses: async ({ path }) => [await files.access(path, 'write', true)],
     run: ({ path, recursive }) =>
       files.inTurn(async () => {

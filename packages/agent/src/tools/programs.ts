@@ -27,7 +27,7 @@ import {
   valueOfText,
 } from '@toolshelf/scripts'
 import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
-import { imageBlock } from './files.ts'
+import { imageBlock, inputOf } from './files.ts'
 
 /** Collects output and cuts its middle. */
 function createMiddleCut(maxBytes: number) {
@@ -64,20 +64,15 @@ export function bashTool(directory: string, environment: NodeJS.ProcessEnv): Age
   return {
     name: 'Bash',
     description: `Runs a command in bash in the working folder and answers with its output and exit code. There is no input to it. It is stopped after ${DEFAULT_SECONDS} seconds unless \`timeout\` says otherwise, and what it leaves in the background is stopped when it ends. To read, find, search or change files use Read, Glob, Grep, Write and Edit.`,
-    input_schema: {
-      type: 'object',
-      properties: {
-        command: { type: 'string', minLength: 1, description: 'The command.' },
-        timeout: {
-          type: 'number',
-          exclusiveMinimum: 0,
-          maximum: MAX_SECONDS,
-          description: `Seconds; ${DEFAULT_SECONDS} if left out.`,
-        },
+    input_schema: inputOf(['command'], {
+      command: { type: 'string', minLength: 1, description: 'The command.' },
+      timeout: {
+        type: 'number',
+        exclusiveMinimum: 0,
+        maximum: MAX_SECONDS,
+        description: `Seconds; ${DEFAULT_SECONDS} if left out.`,
       },
-      required: ['command'],
-      additionalProperties: false,
-    },
+    }),
     async run({ command, timeout = DEFAULT_SECONDS }, { signal }) {
       signal.throwIfAborted()
       return formatOutcome(
@@ -302,19 +297,14 @@ export function fetchTool(get: typeof fetch): AgentTool {
       'Gets a page of the web, or of a server on this machine, by its http or https address. Pages of HTML come as readable text, images as images. A redirect to another host is reported, not followed.',
     searchHint: 'download open web page url http website documentation online',
     shouldDefer: true,
-    input_schema: {
-      type: 'object',
-      properties: {
-        url: { type: 'string', minLength: 1, description: 'The whole address.' },
-        offset: {
-          type: 'integer',
-          minimum: 0,
-          description: 'The character to begin at, to read on in a long page.',
-        },
+    input_schema: inputOf(['url'], {
+      url: { type: 'string', minLength: 1, description: 'The whole address.' },
+      offset: {
+        type: 'integer',
+        minimum: 0,
+        description: 'The character to begin at, to read on in a long page.',
       },
-      required: ['url'],
-      additionalProperties: false,
-    },
+    }),
     async run({ url, offset = 0 }, { signal }) {
       const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
       const address = addressOf(String(url))

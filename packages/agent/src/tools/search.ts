@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { RE2JS } from 're2js'
 import { isWithin, linkTarget, realPathOf, resolvePath } from '../accesses.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
-import { describeMissing, type Files, globMatcher, isBinary, walkFiles } from './files.ts'
+import { describeMissing, type Files, globMatcher, inputOf, isBinary, walkFiles } from './files.ts'
 
 const MAX_FILES = 200
 
@@ -12,15 +12,10 @@ export function globTool(files: Files): AgentTool {
   return {
     name: 'Glob',
     description: `Finds files by a pattern of their path, such as **/*.ts or src/{a,b}/*.json; the newest come first, at most ${MAX_FILES}. A pattern without a slash fits names in every folder. Leaves out .git and node_modules unless the pattern names them.`,
-    input_schema: {
-      type: 'object',
-      properties: {
-        pattern: { type: 'string', minLength: 1, description: 'The pattern.' },
-        path: { type: 'string', description: 'The folder to look in; the working folder if left out.' },
-      },
-      required: ['pattern'],
-      additionalProperties: false,
-    },
+    input_schema: inputOf(['pattern'], {
+      pattern: { type: 'string', minLength: 1, description: 'The pattern.' },
+      path: { type: 'string', description: 'The folder to look in; the working folder if left out.' },
+    }),
     isReadOnly: true,
     accesses: async (input) => [await files.access(folderOf(input, files).folder, 'read')],
     async run(input, { signal, isHidden = () => false }) {
@@ -99,30 +94,17 @@ export function grepTool(files: Files): AgentTool {
   return {
     name: 'Grep',
     description: `Searches the text of files for a regular expression (RE2: no look-around, no back-references), line by line. Answers with path:line:text, at most ${MAX_MATCHES} matches. Leaves out binary files, files over 5 MB, .git and node_modules.`,
-    input_schema: {
-      type: 'object',
-      properties: {
-        pattern: { type: 'string', minLength: 1, description: 'The regular expression.' },
-        path: {
-          type: 'string',
-          description: 'The file or folder to search; the working folder if left out.',
-        },
-        glob: {
-          type: 'string',
-          minLength: 1,
-          description: 'Only files whose path fits, such as *.ts or src/**/*.md.',
-        },
-        context: {
-          type: 'integer',
-          minimum: 0,
-          maximum: 20,
-          description: 'Lines to show around each match.',
-        },
-        ignoreCase: { type: 'boolean', description: 'Upper and lower case are the same.' },
+    input_schema: inputOf(['pattern'], {
+      pattern: { type: 'string', minLength: 1, description: 'The regular expression.' },
+      path: { type: 'string', description: 'The file or folder to search; the working folder if left out.' },
+      glob: {
+        type: 'string',
+        minLength: 1,
+        description: 'Only files whose path fits, such as *.ts or src/**/*.md.',
       },
-      required: ['pattern'],
-      additionalProperties: false,
-    },
+      context: { type: 'integer', minimum: 0, maximum: 20, description: 'Lines to show around each match.' },
+      ignoreCase: { type: 'boolean', description: 'Upper and lower case are the same.' },
+    }),
     isReadOnly: true,
     accesses: async ({ path = '.' }) => [await files.access(path, 'read')],
     async run(
