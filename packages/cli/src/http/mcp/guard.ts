@@ -60,8 +60,8 @@ export function refusal(status: number, message: string, details: Partial<Access
   const headers = new Headers()
   if (status === 401 || details.challenge !== undefined)
     headers.set('www-authenticate', details.challenge ?? 'Bearer')
-  if (status === 429 || status === 503)
-    headers.set('retry-after', String(details.retryAfter ?? RETRY_AFTER_SECONDS))
+  const { retryAfter = status === 429 || status === 503 ? RETRY_AFTER_SECONDS : undefined } = details
+  if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   const code = status === 400 ? -32600 : -32000
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

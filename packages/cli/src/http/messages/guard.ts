@@ -132,8 +132,8 @@ const WRONG_KEY = 'missing or wrong key; send it as x-api-key, as a bearer token
 /** Makes a refusal in the shape of the client's API. */
 export function refuseUser({ status, message, isWrongKey, retryAfter = 5 }: AccessRefusal): Error {
   if (status === 429 || status === 503) return refuseForNow(message, retryAfter, status)
-  if (status === 403) return refuseRequest(403, 'permission_error', message)
-  return refuseRequest(401, 'authentication_error', isWrongKey ? WRONG_KEY : message)
+  const types = { 401: 'authentication_error', 403: 'permission_error' } as const
+  return refuseRequest(status, types[status], isWrongKey ? WRONG_KEY : message)
 }
 
 /** The user's mode, as a key has one. */
