@@ -82,17 +82,17 @@ export function rewrite(message: Message, view: View): Message | undefined {
   const plain = withoutNoteFields(message)
   if (!plain || !Array.isArray(plain.content)) return plain
   const role = String(plain.role)
-  const change = Object.hasOwn(changes, role) ? changes[role] : undefined
-  if (!change) return plain
+  const rewriteBlock = Object.hasOwn(rewriters, role) ? rewriters[role] : undefined
+  if (!rewriteBlock) return plain
   const blocks = plain.content as readonly Block[]
-  const kept = blocks.flatMap((block) => (isBlock(block) ? change(block, view) : [block]))
+  const kept = blocks.flatMap((block) => (isBlock(block) ? rewriteBlock(block, view) : [block]))
   const changed = plain.role === 'user' ? apart(kept) : kept
   if (changed.length === blocks.length && changed.every((block, index) => block === blocks[index]))
     return plain
   return changed.length === 0 ? undefined : { ...plain, content: changed }
 }
 
-const changes: Record<string, (block: Block, view: View) => Block[]> = {
+const rewriters: Record<string, (block: Block, view: View) => Block[]> = {
   user: (block, view) => [block.type === 'tool_result' ? rewriteResult(block, view) : block],
   assistant: rewriteReply,
   system: rewriteChange,
@@ -202,7 +202,10 @@ export function withValidThinking(
   let isAnswer = false
   const isKept = (block: Block, { role }: Message): boolean => {
     if (role !== 'assistant') isAnswer = false
-    else if (!isAnswer && (!grounds || isKnown(link))) isAnswer = Boolean(answered.push(link))
+    else if (!isAnswer && (!grounds || isKnown(link))) {
+      isAnswer = true
+      answered.push(link)
+    }
     if (!isThinking(block)) {
       link = hash(toJson([link, role, withoutCacheControl(block)]))
       return true
