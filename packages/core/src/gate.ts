@@ -115,7 +115,7 @@ export function reachesShare(partition: ToolPartition, contextWindow: number, pe
 
 /** Counts once per pool content; concurrent requests share the count, or its failure (T5). */
 function countOnce({ partition, model, settings, counts }: Context): Promise<number | undefined> {
-  const key = `${model}\n${contentOf(partition)}`
+  const key = `${model}\n${hashOfDeferred(partition)}`
   const counting = counts.get(key) ?? askCounter(partition, model, settings)
   counts.set(key, counting)
   dropOldest(counts, 8)
@@ -145,7 +145,7 @@ async function askCounter(
 }
 
 /** Returns a hash that differs if a name, a description or a schema differs. */
-const contentOf = oncePer(({ deferred }: ToolPartition) => hash(deferred.map(({ json }) => json).join('\n')))
+const hashOfDeferred = oncePer(({ deferred }: ToolPartition) => hash(deferred.map(({ json }) => json).join('\n')))
 
 function charactersOf(partition: ToolPartition): number {
   return partition.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
