@@ -145,7 +145,9 @@ async function askCounter(
 }
 
 /** Returns a hash that differs if a name, a description or a schema differs. */
-const hashOfDeferred = oncePer(({ deferred }: ToolPartition) => hash(deferred.map(({ json }) => json).join('\n')))
+const hashOfDeferred = oncePer(({ deferred }: ToolPartition) =>
+  hash(deferred.map(({ json }) => json).join('\n')),
+)
 
 function charactersOf(partition: ToolPartition): number {
   return partition.deferred.reduce((sum, entry) => sum + charactersOfTool(entry), 0)
@@ -234,10 +236,10 @@ const checks: readonly (readonly [DecisionReason, Check])[] = [
  * Returns whether there is anything to search. If nothing sent may change, a search tool that was sent stays anyway
  * (N5).
  */
-function isSearchable({ partition, servers, state, isFixed }: Context): boolean {
+function isSearchable({ partition, servers, state, keepsSent }: Context): boolean {
   if (partition.deferred.length > 0 || isConnecting(servers)) return true
   return (
-    isFixed && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))
+    keepsSent && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))
   )
 }
 

@@ -94,7 +94,7 @@ function contextFor(host: Host, conversation: Conversation, request: RequestLike
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
   if (mode.warning) settings.notify(mode.warning)
-  const isFixed = settings.tombstones || capability.boundThinking
+  const keepsSent = settings.tombstones || capability.boundThinking
   const partition = partitionOf(host)
   return {
     ...host,
@@ -110,8 +110,8 @@ function contextFor(host: Host, conversation: Conversation, request: RequestLike
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
     own: readOwn(request),
-    isFixed,
-    partition: isFixed ? undefer(partition, openNames(conversation.state)) : partition,
+    keepsSent,
+    partition: keepsSent ? undefer(partition, openNames(conversation.state)) : partition,
   }
 }
 

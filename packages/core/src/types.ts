@@ -373,7 +373,7 @@ export type Context = Host &
     readonly mode: ModeReading
     readonly own: OwnRequest
     /** Nothing that was sent may change (N5). */
-    readonly isFixed: boolean
+    readonly keepsSent: boolean
     readonly partition: ToolPartition
   }
 

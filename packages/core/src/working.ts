@@ -76,15 +76,15 @@ export function toolsFor(
   wire: Wire | undefined,
   facts: Facts,
 ): { tools: Definition[]; kept: readonly Kept[] } {
-  const { partition, state, settings, own, isFixed } = context
+  const { partition, state, settings, own, keepsSent } = context
   const definitions = (tools: readonly PoolTool[]) => tools.map(({ definition }) => definition)
   if (!wire)
     return { tools: definitions([...partition.immediate, ...sorted(partition.deferred)]), kept: state.kept }
   const open = toolsToUndefer(context, wire, facts)
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = currentTools(partition, names, open)
-  const kept = mergeKept(state.kept, current, isFixed)
-  const sent = isFixed ? inOrder(kept, names) : current
+  const kept = mergeKept(state.kept, current, keepsSent)
+  const sent = keepsSent ? inOrder(kept, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
   const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
@@ -102,7 +102,7 @@ export function toolsFor(
       return definitions(all.slice(0, maxTools))
     },
   })
-  return { tools, kept: isFixed ? fixed(kept, sent) : kept }
+  return { tools, kept: keepsSent ? fixed(kept, sent) : kept }
 }
 
 /** Returns the names of the tools whose definitions a request lets the model read: the answer to what it sees. */
@@ -139,19 +139,19 @@ function currentTools(
 }
 
 /**
- * If `isFixed`, what was sent stays byte for byte, and in front of the messages if it was there; otherwise definitions
+ * If `keepsSent`, what was sent stays byte for byte, and in front of the messages if it was there; otherwise definitions
  * follow the pool. Loaded tools are kept for every model, so that a removed one is still available when the conversation
  * moves to a model that needs it.
  */
-function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: boolean): readonly Kept[] {
+function mergeKept(old: readonly Kept[], current: readonly Kept[], keepsSent: boolean): readonly Kept[] {
   const merged = new Map<string, Kept>()
   for (const entry of old) merged.set(entry.definition.name, entry)
   let isChanged = false
   for (const entry of current) {
     const { definition, place } = entry
-    if (!isFixed && place !== 'deferred') continue
+    if (!keepsSent && place !== 'deferred') continue
     const known = merged.get(definition.name)
-    const stays = known && (isFixed || known.isFixed || known.definition === definition)
+    const stays = known && (keepsSent || known.isFixed || known.definition === definition)
     if (stays && (known.place !== 'deferred' || place === 'deferred')) continue
     merged.set(definition.name, stays ? { ...known, place } : entry)
     isChanged = true
