@@ -28,7 +28,7 @@ import type {
   ToolPartition,
 } from './types.ts'
 import type { Wire } from './wires.ts'
-import { toolsToReload } from './working.ts'
+import { toolsToShow } from './working.ts'
 
 /** Appends a delta, or returns the list to prepend. */
 export function announce(
@@ -75,14 +75,14 @@ function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
 }
 
 /** Appends a search for loaded tools whose definitions are not visible on this wire, e.g. after a compaction. */
-export function reload(context: Context, wire: Wire, history: FoldedHistory): void {
+export function showAgain(context: Context, wire: Wire, history: FoldedHistory): void {
   const { memory, partition, settings } = context
   if (!canAppend(history)) return
-  const tools = toolsToReload(context, wire, history.facts)
+  const tools = toolsToShow(context, wire, history.facts)
     .map((name) => partition.pool.byName.get(name))
     .filter((entry): entry is PoolTool => entry !== undefined && partition.deferredNames.has(entry.name))
   if (tools.length === 0) return
-  for (const message of wire.reload(tools, freeId(history))) {
+  for (const message of wire.showAgain(tools, freeId(history))) {
     appendNote(history, message, memory.anchors, settings.searchTool)
   }
   settings.trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'reload' })

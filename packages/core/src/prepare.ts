@@ -1,7 +1,7 @@
 // THE MAIN PATH: turns a host's request into the request to send. One step per line, each in its own file.
 // Implements T6, G7.
 
-import { announce, reload } from './announce.ts'
+import { announce, showAgain } from './announce.ts'
 import { capabilityOf } from './capabilities.ts'
 import { reportRequest } from './events.ts'
 import { decide, readMode } from './gate.ts'
@@ -50,7 +50,7 @@ export async function prepareRequest<Request extends RequestLike>(
   // 4. What is appended to the history (read again: another call may have extended it during `decide`)
   const history = read()
   const announced = wire && announce(context, wire, history)
-  if (wire) reload(context, wire, history)
+  if (wire) showAgain(context, wire, history)
   // 5. The tools, in the wire's format
   const { tools, kept } = toolsFor(context, wire, history.facts)
   const sent = withHostTools(context, wire, tools)

@@ -33,7 +33,7 @@ export type Wire = {
   /** Returns loaded names whose definitions are not visible on this wire, e.g. after a compaction. */
   unseen(facts: Facts): string[]
   /** Returns the messages that show them again. */
-  reload(tools: readonly PoolTool[], id: string): Message[]
+  showAgain(tools: readonly PoolTool[], id: string): Message[]
   /** Returns the text of a search result whose references cannot be sent. */
   recall(names: readonly string[]): string
   /** Explains to the model how to get this tool's schema (V2). */
@@ -86,7 +86,7 @@ const usual = (settings: Settings) => ({
   takesAdditions: false,
   declared: ({ loaded }: Facts): Iterable<string> => loaded,
   unseen: (): string[] => [],
-  reload: (): Message[] => [],
+  showAgain: (): Message[] => [],
   recall: loadedEarlier,
   howToLoad: (name: string) => selectIt(settings, name),
 })
@@ -122,7 +122,7 @@ const reference: MakeWire = (settings) => {
     ],
     answer,
     unseen: (facts) => loadedOtherwise(facts, 'reference'),
-    reload: (tools, id) => searchAgain(settings, tools, answer(id, tools)),
+    showAgain: (tools, id) => searchAgain(settings, tools, answer(id, tools)),
   }
 }
 
@@ -145,7 +145,7 @@ const addition: MakeWire = (settings, variant) => {
     answer: (id, tools, remark) =>
       textResult({ id }, inLines(loadedNote(namesOf(tools)), 'Their definitions follow.', remark)),
     unseen: (facts) => loadedOtherwise(facts, 'reference', 'addition', 'value'),
-    reload: (tools) => [{ role: 'system', content: tools.map(added) }],
+    showAgain: (tools) => [{ role: 'system', content: tools.map(added) }],
   }
 }
 
@@ -179,7 +179,7 @@ const bridge: MakeWire = (settings) => {
     ],
     answer,
     unseen: (facts) => loadedOtherwise(facts, 'text'),
-    reload: (tools, id) => {
+    showAgain: (tools, id) => {
       const budget = charactersFor(settings.answerTokens)
       const { whole, text } = fitTools(tools, budget, selectIt(settings, '<name>'))
       const definitions = whole.map(({ json }) => json)

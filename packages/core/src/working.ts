@@ -50,7 +50,7 @@ export function readOwn(request: RequestLike): OwnRequest {
 }
 
 /** Returns the loaded or forced tools that a search by the shelf must show; none if the API would refuse that search. */
-export function toolsToReload({ capability, own }: Context, wire: Wire, facts: Facts): string[] {
+export function toolsToShow({ capability, own }: Context, wire: Wire, facts: Facts): string[] {
   if (own.thinksByHand) return []
   const { forced } = own
   const isAsked = capability.boundThinking && forced !== undefined && !facts.loaded.has(forced)
