@@ -337,7 +337,7 @@ export async function shelveResult(
   call: ToolUse,
   result: ToolResult,
 ): Promise<ToolResult> {
-  const { results, notify, trace = undefined } = host.settings
+  const { results, notify, trace } = host.settings
   if (!results || result.is_error === true || call.name === READ_TOOL) return result
   const { name, server } = resolveCall(host, call)
   const budget =
