@@ -3,10 +3,12 @@
 
 import { announce, showAgain } from './announce.ts'
 import { capabilityOf } from './capabilities.ts'
-import { reportRequest } from './events.ts'
+import { reportRequest, type TraceListener } from './events.ts'
 import { decide, readMode } from './gate.ts'
 import { type Facts, follow } from './history.ts'
+import { oncePer } from './lib/objects.ts'
 import { normalize, viewFor, withValidThinking } from './normalize.ts'
+import type { Settings } from './options.ts'
 import { partitionOf, undefer } from './policy.ts'
 import { assemble, betasFor, type MessagesOf, type RequestToSend, withHostTools } from './request.ts'
 import type { Context, Conversation, Decision, History, Host, RequestLike, State } from './types.ts'
@@ -88,9 +90,13 @@ export async function prepareRequest<Request extends RequestLike>(
   }
 }
 
+/** Settings of a request, the same object for the next one: wires are kept by it. */
+const tracedTo = oncePer((settings: Settings) => oncePer((trace: TraceListener) => ({ ...settings, trace })))
+const withDeltas = oncePer((settings: Settings): Settings => ({ ...settings, announce: 'delta' }))
+
 function contextFor(host: Host, conversation: Conversation, request: RequestLike): Context {
   const { model } = request
-  const settings = conversation.trace ? { ...host.settings, trace: conversation.trace } : host.settings
+  const settings = conversation.trace ? tracedTo(host.settings)(conversation.trace) : host.settings
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
   if (mode.warning) settings.notify(mode.warning)
@@ -99,7 +105,7 @@ function contextFor(host: Host, conversation: Conversation, request: RequestLike
   return {
     ...host,
     // If nothing sent may change, a list in front of all messages must not grow (N5).
-    settings: capability.boundThinking ? { ...settings, announce: 'delta' } : settings,
+    settings: capability.boundThinking ? withDeltas(settings) : settings,
     get state() {
       return conversation.state
     },
