@@ -189,7 +189,7 @@ export function planOf(query: string, index: LexicalIndex): QueryPlan {
   const groups: Group[] = []
   const words: WeightedWord[] = []
   let [weight, rarity, clauses] = [0, 0, 1]
-  const read = splitIdentifiers(readQuery(query, settings.query), index)
+  const read = splitUnknown(readQuery(query, settings.query), index)
   for (const one of read) {
     const { word, clause } = one
     const rare = one.weight * rarityOf(countOf(postings, vocabulary.termOf(word)), index)
@@ -210,7 +210,7 @@ export function planOf(query: string, index: LexicalIndex): QueryPlan {
 }
 
 /** Replaces an identifier that no tool has as one word by its parts. */
-function splitIdentifiers(words: readonly QueryWord[], { settings, knows }: LexicalIndex): readonly QueryWord[] {
+function splitUnknown(words: readonly QueryWord[], { settings, knows }: LexicalIndex): readonly QueryWord[] {
   if (words.every(({ parts }) => parts.length === 0)) return words
   return words.flatMap((word) => {
     if (word.parts.length === 0 || knows(word.word)) return [word]

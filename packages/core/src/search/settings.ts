@@ -30,8 +30,9 @@ export type LexicalSettings = {
   readonly bestClause: number
 }
 
-/** The settings of the ranker `lexical`. */
+/** The settings of the ranker `lexical`: BM25F, which is BM25 over fields, each with its weight. */
 export const LEXICAL: LexicalSettings = {
+  // Name, server, hint, description, argument names, argument descriptions, enum values.
   weights: [3, 4, 2, 1, 1.6, 0.45, 0.7],
   lengthPenalty: [0.1, 0, 0.3, 0.5, 0.5, 0.4, 0.1],
   usualLength: [3, 2, 5, 15, 3, 25, 5],
