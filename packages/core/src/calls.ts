@@ -1,5 +1,4 @@
-// Checks and runs calls of the model, alone and in batches; cleans their results, puts long ones on the shelf, and reports
-// each as an event.
+// Runs a call of the model: answers or checks it, cleans its result, puts a long one on the shelf, and reports it in events.
 // Implements H3, L1, N5, Q8, V1, V2, V3, V4.
 
 import { answerSearch } from './answer.ts'
@@ -7,17 +6,7 @@ import { withOwnNames } from './definition.ts'
 import type { Trace } from './events.ts'
 import { isConnecting } from './gate.ts'
 import { follow } from './history.ts'
-import {
-  type Fields,
-  fieldsOf,
-  isContainer,
-  isFields,
-  jsonLength,
-  listOf,
-  parseJson,
-  textOf,
-  toJson,
-} from './lib/json.ts'
+import { fieldsOf, jsonLength } from './lib/json.ts'
 import { silencePromise } from './lib/objects.ts'
 import { errorMessage, oneLine } from './lib/text.ts'
 import { checkResultItem, imageTypeOf } from './media.ts'
@@ -45,6 +34,32 @@ import type {
 } from './types.ts'
 import { searchWire, type Wire } from './wires.ts'
 
+/** A call as the host runs it: unwrapped from CallTool, with the tool's own name at its server. */
+export type ResolvedCall = {
+  /** The name on the shelf, such as `mcp__github__create_issue`. */
+  readonly name: string
+  /** The arguments, under the server's own names. */
+  readonly input: unknown
+  /** The tool's MCP server; undefined for a tool of the host. */
+  readonly server: string | undefined
+  /** The tool's own name at its server. */
+  readonly original: string
+}
+
+/**
+ * Runs a tool. Its return value becomes the result: text, content blocks, or the whole answer of an MCP server. If it
+ * throws, the error's message becomes an error result.
+ */
+export type Execute = (call: ResolvedCall) => Content | Promise<Content>
+
+/** Options of `shelf.run`. */
+export type RunOptions = {
+  /** The conversation up to this call, which determines the loaded tools. Default: the messages last prepared. */
+  readonly messages?: readonly MessageLike[]
+  /** Called only for a valid call of a tool that is on the shelf. */
+  readonly execute: Execute
+}
+
 /** The call that an event is about. */
 export type CallSubject = {
   readonly id: string
@@ -56,36 +71,54 @@ export type CallSubject = {
 
 export type CallOutcome = Extract<Trace, { type: 'result' }>['outcome']
 
-export function resultEvent(
-  subject: CallSubject,
-  outcome: CallOutcome,
-  content: unknown,
-  milliseconds?: number,
-): Trace {
-  const { id, name, server, reason } = subject
-  return {
-    type: 'result',
-    id,
-    name,
-    server,
-    outcome,
-    reason,
-    size: jsonLength(content),
-    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000,
-    content,
+/** Returns the result of any call. */
+export async function runCall(
+  live: LiveHost,
+  conversation: Conversation,
+  call: ToolUse,
+  options: RunOptions,
+): Promise<ToolResult> {
+  const { messages, execute } = options ?? {}
+  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
+  const { host } = live
+  const { trace = host.settings.trace } = conversation
+  let subject: CallSubject = { id: call.id, name: call.name }
+  const ended = (result: ToolResult, outcome: CallOutcome) => {
+    trace?.(resultEvent(subject, outcome, result.content))
+    return result
+  }
+  try {
+    const answered = await answerOwn(live, conversation, call)
+    if (answered) return answered
+    const refused = checkCall(host, conversation, call, messages)
+    if (refused) return ended(refused, 'refused')
+    const resolved = resolveCall(host, call)
+    subject = { id: call.id, name: resolved.name, server: resolved.server }
+    trace?.({ type: 'call', ...subject, content: resolved.input })
+    const result = toolResult(call, await execute(resolved))
+    ended(result, result.is_error ? 'failed' : 'done')
+    return await shelveResult(host, conversation, call, result)
+  } catch (error) {
+    const text = `The tool failed: ${errorMessage(error)}`
+    return ended(toolResult(call, text, { isError: true }), 'failed')
   }
 }
 
-/** A call as the host runs it: unwrapped from CallTool, with the tool's own name at its server. */
-export type ResolvedCall = {
-  /** The name on the shelf, such as `mcp__github__create_issue`. */
-  readonly name: string
-  /** The arguments, under the server's own names. */
-  readonly input: unknown
-  /** The tool's MCP server; undefined for a tool of the host. */
-  readonly server: string | undefined
-  /** The tool's own name at its server. */
-  readonly original: string
+/** Answers a call of the shelf's own tools, a search or a read of a long result; undefined for any other call. */
+export async function answerOwn(
+  live: LiveHost,
+  conversation: Conversation,
+  call: ToolUse,
+): Promise<ToolResult | undefined> {
+  const { searchTool, results, pause } = live.host.settings
+  if (results && call.name === READ_TOOL) {
+    const owner = conversation.state.results?.owner
+    const find = (id: string) => (owner === undefined ? undefined : results.store.get(owner, id))
+    const { texts, isError } = await readShelved(find, results.budget, call.input, pause)
+    const content = texts.map(textBlock)
+    return { type: 'tool_result', tool_use_id: call.id, content, ...(isError ? { is_error: isError } : {}) }
+  }
+  return call.name === searchTool ? answerSearch(live, conversation, call) : undefined
 }
 
 export function resolveCall(
@@ -386,215 +419,22 @@ function record(conversation: Conversation, result: ShelvedResult): void {
   conversation.state = { ...conversation.state, results: { ...results, shelved } }
 }
 
-export const BATCH_TOOL = 'CallTools'
-
-const MAX_CALLS = 25
-const CONCURRENT_CALLS = 8
-
-/** The definition, without the field names that differ between the API and MCP. */
-export const callToolsTool = {
-  name: BATCH_TOOL,
-  description: 'Makes several independent calls at once; each gets its own result or error, a line of JSON.',
-  schema: {
-    type: 'object',
-    properties: {
-      calls: {
-        type: 'array',
-        maxItems: MAX_CALLS,
-        items: {
-          type: 'object',
-          properties: {
-            name: { type: 'string' },
-            arguments: { type: 'object' },
-          },
-          required: ['name', 'arguments'],
-        },
-      },
-    },
-    required: ['calls'],
-  },
-} as const
-
-export type BatchCall = { readonly name: string; readonly input: Fields }
-
-/** Reads the input of CallTools; returns a text for the model that says what is wrong with it. */
-export function readBatch(input: unknown): readonly BatchCall[] | string {
-  const wanted = `${BATCH_TOOL} takes {"calls": [{"name": "<full name of the tool>", "arguments": {…}}, …]}`
-  const list = isFields(input) ? parsed(input.calls) : undefined
-  const calls = listOf(list).map(readCall)
-  if (calls.length === 0) return `${wanted}, with at least one call.`
-  if (calls.length > MAX_CALLS)
-    return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MAX_CALLS}.`
-  const wrong = calls.indexOf(undefined)
-  return wrong < 0
-    ? calls.filter((call) => call !== undefined)
-    : `Call ${wrong + 1} is not valid; no call was made. ${wanted}.`
-}
-
-function readCall(value: unknown): BatchCall | undefined {
-  if (!isFields(value) || typeof value.name !== 'string' || misnamesArguments(value)) return undefined
-  const input = parsed(value.arguments ?? {})
-  return isFields(input) ? { name: value.name, input } : undefined
-}
-
-/** Parses a value that a model wrote as a JSON string. */
-function parsed(value: unknown): unknown {
-  return typeof value === 'string' ? parseJson(value) : value
-}
-
-type BatchSteps<Result> = {
-  /** Returns what a call may change; calls with different scopes do not wait for each other. */
-  readonly scopeOf: (call: BatchCall) => string
-  /** Returns whether the call is known to change nothing. */
-  readonly isReadOnly: (call: BatchCall) => boolean
-  /** Runs a call. Must not reject for a reason that concerns this call alone. */
-  readonly run: (call: BatchCall, index: number) => Promise<Result>
-}
-
-/**
- * Runs the calls and returns their results in the same order. Within a scope, a call that may change something waits for
- * all calls before it, and a call that only reads waits for the last change before it.
- */
-export function runBatch<Result>(
-  calls: readonly BatchCall[],
-  { scopeOf, isReadOnly, run }: BatchSteps<Result>,
-): Promise<Result[]> {
-  const scopes = new Map<string, { lastChange: Promise<unknown>; reads: Promise<unknown>[] }>()
-  const withSlot = createQueue(CONCURRENT_CALLS)
-  const results = calls.map((call, index) => {
-    const name = scopeOf(call)
-    const scope = scopes.get(name) ?? { lastChange: Promise.resolve(), reads: [] }
-    scopes.set(name, scope)
-    const isRead = isReadOnly(call)
-    const before = isRead ? [scope.lastChange] : [scope.lastChange, ...scope.reads]
-    const result = Promise.allSettled(before).then(() => withSlot(() => run(call, index)))
-    if (isRead) scope.reads.push(result)
-    else {
-      scope.lastChange = result
-      scope.reads = []
-    }
-    return result
-  })
-  return Promise.all(results)
-}
-
-/** What a call of a batch returned; the blocks are those of the API or of MCP. */
-type BatchResult = {
-  readonly name: string
-  readonly content: readonly Fields[]
-  readonly structuredContent?: unknown
-  readonly isFailed: boolean
-}
-
-/** Blocks that no text can stand for. */
-const MEDIA: ReadonlySet<unknown> = new Set(['image', 'audio', 'document'])
-
-/**
- * Returns one JSON object for each call, on a line of its own in a block of its own, so that no result can write what
- * looks like another's; behind it the call's images, sounds and documents.
- */
-export function batchContent(results: readonly BatchResult[]): Fields[] {
-  return results.flatMap(({ name, content, structuredContent, isFailed }, index) => {
-    const texts = content.filter(({ type }) => type === 'text').map(({ text }) => textOf(text))
-    const media = content.filter(({ type }) => MEDIA.has(type))
-    const others = content.filter((block) => block.type !== 'text' && !MEDIA.has(block.type))
-    const said = texts.join('\n')
-    const isJson = isJsonLine(said)
-    const text = toJson({
-      call: index + 1,
-      name,
-      ...(isFailed ? { failed: true } : {}),
-      ...(texts.length > 0 && !isJson ? { text: said } : {}),
-      ...(content.length === 0 && structuredContent !== undefined ? { json: structuredContent } : {}),
-      ...(others.length > 0 ? { content: others } : {}),
-      ...(media.length > 0 ? { media: `${media.length} in the next blocks` } : {}),
-    })
-    // JSON goes in as it was written: escaped it would take a quarter more tokens.
-    return [{ type: 'text', text: isJson ? `${text.slice(0, -1)},"json":${said}}` : text }, ...media]
-  })
-}
-
-function isJsonLine(text: string): boolean {
-  return /^[{[][^\r\n]*$/.test(text) && !text.includes('\\ud') && isContainer(parseJson(text))
-}
-
-/** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */
-export function createQueue(maxRunning: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
-  let free = maxRunning
-  const waiting: (() => void)[] = []
-  return async (task) => {
-    if (free > 0) free--
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      return await task()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free++
-    }
-  }
-}
-
-/**
- * Runs a tool. Its return value becomes the result: text, content blocks, or the whole answer of an MCP server. If it
- * throws, the error's message becomes an error result.
- */
-export type Execute = (call: ResolvedCall) => Content | Promise<Content>
-
-/** Options of `shelf.run`. */
-export type RunOptions = {
-  /** The conversation up to this call, which determines the loaded tools. Default: the messages last prepared. */
-  readonly messages?: readonly MessageLike[]
-  /** Called only for a valid call of a tool that is on the shelf. */
-  readonly execute: Execute
-}
-
-/** Answers a call of the shelf's own tools, a search or a read of a long result; undefined for any other call. */
-export async function answerOwn(
-  live: LiveHost,
-  conversation: Conversation,
-  call: ToolUse,
-): Promise<ToolResult | undefined> {
-  const { searchTool, results, pause } = live.host.settings
-  if (results && call.name === READ_TOOL) {
-    const owner = conversation.state.results?.owner
-    const find = (id: string) => (owner === undefined ? undefined : results.store.get(owner, id))
-    const { texts, isError } = await readShelved(find, results.budget, call.input, pause)
-    const content = texts.map(textBlock)
-    return { type: 'tool_result', tool_use_id: call.id, content, ...(isError ? { is_error: isError } : {}) }
-  }
-  return call.name === searchTool ? answerSearch(live, conversation, call) : undefined
-}
-
-/** Returns the result of any call. */
-export async function runCall(
-  live: LiveHost,
-  conversation: Conversation,
-  call: ToolUse,
-  options: RunOptions,
-): Promise<ToolResult> {
-  const { messages, execute } = options ?? {}
-  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
-  const { host } = live
-  const { trace = host.settings.trace } = conversation
-  let subject: CallSubject = { id: call.id, name: call.name }
-  const ended = (result: ToolResult, outcome: CallOutcome) => {
-    trace?.(resultEvent(subject, outcome, result.content))
-    return result
-  }
-  try {
-    const answered = await answerOwn(live, conversation, call)
-    if (answered) return answered
-    const refused = checkCall(host, conversation, call, messages)
-    if (refused) return ended(refused, 'refused')
-    const resolved = resolveCall(host, call)
-    subject = { id: call.id, name: resolved.name, server: resolved.server }
-    trace?.({ type: 'call', ...subject, content: resolved.input })
-    const result = toolResult(call, await execute(resolved))
-    ended(result, result.is_error ? 'failed' : 'done')
-    return await shelveResult(host, conversation, call, result)
-  } catch (error) {
-    const text = `The tool failed: ${errorMessage(error)}`
-    return ended(toolResult(call, text, { isError: true }), 'failed')
+export function resultEvent(
+  subject: CallSubject,
+  outcome: CallOutcome,
+  content: unknown,
+  milliseconds?: number,
+): Trace {
+  const { id, name, server, reason } = subject
+  return {
+    type: 'result',
+    id,
+    name,
+    server,
+    outcome,
+    reason,
+    size: jsonLength(content),
+    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000,
+    content,
   }
 }

@@ -6,15 +6,12 @@ export {
   BATCH_TOOL,
   type BatchCall,
   batchContent,
-  type CallOutcome,
-  type CallSubject,
-  type Content,
   callToolsTool,
   createQueue,
   readBatch,
-  resultEvent,
   runBatch,
-} from './calls.ts'
+} from './batch.ts'
+export { type CallOutcome, type CallSubject, type Content, resultEvent } from './calls.ts'
 export { capabilityOf, isKnownHost, searchBetas } from './capabilities.ts'
 export { cleanTexts } from './definition.ts'
 export type {
