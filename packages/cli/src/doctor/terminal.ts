@@ -66,42 +66,33 @@ function serverTable({ servers, total }: Report, pen: Pen): string {
   const rows = inOrder(servers)
   const max = Math.max(...rows.map(({ tokens }) => tokens))
   const nameColumns = widest([...rows.map(({ name }) => name), 'server'], MAX_NAME_LENGTH)
-  const numbers = [
-    column('start', rows, ({ startMilliseconds }) => duration(startMilliseconds)),
+  const columns = [
+    column('start', [...rows, total], (row) =>
+      duration('startMilliseconds' in row ? row.startMilliseconds : null),
+    ),
     column('tools', [...rows, total], ({ tools }) => count(tools)),
     column(`${pen.marks.about} tokens`, [...rows, total], ({ tokens }) => count(tokens)),
     column('share', [...rows, total], ({ share }) => percent(share)),
   ]
   const head = GAP + padEnd('server', nameColumns)
-  const used = columnsOf(head) + numbers.reduce((sum, { columns }) => sum + GAP.length + columns, 0)
+  const used = columns.reduce((sum, { width }) => sum + GAP.length + width, columnsOf(head))
   const barColumns = Math.min(MAX_BAR_LENGTH, pen.width - used - GAP.length)
-  const line = (name: string, cells: readonly string[], bar = '') =>
-    [name, ...cells.map((cell, index) => padStart(cell, numbers[index]?.columns ?? 0)), bar]
-      .join(GAP)
-      .trimEnd()
+  const line = (name: string, cellOf: (one: (typeof columns)[number]) => string, bar = '') =>
+    [name, ...columns.map((one) => padStart(cellOf(one), one.width)), bar].join(GAP).trimEnd()
   const rowOf = (server: ServerReport) => {
     const name = `${markOf(server, pen)} ${padEnd(pen.fit(server.name, nameColumns), nameColumns)}`
     if (server.tools === 0 && server.state !== 'connected')
       return `${name}${GAP}${stateOf(server, pen, pen.width - columnsOf(name) - GAP.length)}`
-    const cells = [
-      duration(server.startMilliseconds),
-      count(server.tools),
-      count(server.tokens),
-      percent(server.share),
-    ]
-    return line(name, cells, pen.blue(pen.bar(server.tokens, max, barColumns)))
+    return line(name, ({ cellOf }) => cellOf(server), pen.blue(pen.bar(server.tokens, max, barColumns)))
   }
-  const sum = ['', count(total.tools), count(total.tokens), percent(total.share)]
+  const sum = [
+    pen.dim(GAP + pen.marks.line.repeat(used - GAP.length)),
+    line(GAP + padEnd('total', nameColumns), ({ cellOf }) => cellOf(total)),
+  ]
   return [
-    pen.dim(
-      line(
-        head,
-        numbers.map(({ title }) => title),
-      ),
-    ),
+    pen.dim(line(head, ({ title }) => title)),
     ...rows.map(rowOf),
-    ...(rows.length > 1 ? [pen.dim(GAP + pen.marks.line.repeat(used - GAP.length))] : []),
-    ...(rows.length > 1 ? [line(GAP + padEnd('total', nameColumns), sum)] : []),
+    ...(rows.length > 1 ? sum : []),
   ].join('\n')
 }
 
@@ -111,7 +102,7 @@ function inOrder(servers: readonly ServerReport[]): ServerReport[] {
 }
 
 function column<Row>(title: string, rows: readonly Row[], cellOf: (row: Row) => string) {
-  return { title, columns: widest([title, ...rows.map(cellOf)], 20) }
+  return { title, cellOf, width: widest([title, ...rows.map(cellOf)], 20) }
 }
 
 function widest(texts: readonly string[], max: number): number {
@@ -181,7 +172,7 @@ function heaviestTools({ heaviest }: Report, pen: Pen): string {
     [
       GAP + padEnd(pen.fit(one.tool, tools), tools),
       pen.dim(padEnd(pen.fit(one.server, servers), servers)),
-      padStart(count(one.tokens), tokens.columns),
+      padStart(count(one.tokens), tokens.width),
       padStart(percent(one.share), 7),
     ].join(GAP),
   )
