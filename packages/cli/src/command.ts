@@ -274,12 +274,31 @@ export function foldedLine(line: string, columns = process.stdout.columns || WID
     .join('\n')
 }
 
+/** Returns the number given with an option; undefined without it. `wanted` describes the numbers of which `isWanted` is true. */
+export function numberIn(
+  input: Input,
+  option: string,
+  isWanted: (value: number, text: string) => boolean,
+  wanted: string,
+): number | undefined {
+  const text = input.text(option)
+  if (text === undefined) return undefined
+  if (isWanted(Number(text), text)) return Number(text)
+  throw new UsageError(`--${option} is "${text}"; use ${wanted}.`)
+}
+
+/** Returns the value of an option that takes one of these; undefined without it. */
+export function choiceIn<Value extends string>(input: Input, option: string, values: readonly Value[]) {
+  const text = input.text(option)
+  const value = values.find((one) => one === text)
+  if (text === undefined || value !== undefined) return value
+  throw new UsageError(`--${option} is "${text}"; use one of ${values.join(', ')}.`)
+}
+
 /** Returns the value of `--port`; 0 means any free port. */
-export function portIn(input: Input, fallback: string): number {
-  const value = input.text('port') ?? fallback
-  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
-    throw new UsageError(`--port is "${value}"; use a number from 0 to 65535.`)
-  return Number(value)
+export function portIn(input: Input, fallback: number): number {
+  const isPort = (value: number, text: string) => /^\d{1,5}$/.test(text) && value <= 65_535
+  return numberIn(input, 'port', isPort, 'a number from 0 to 65535') ?? fallback
 }
 
 /** Returns the http(s) URL of an option, or its default. */
@@ -297,13 +316,8 @@ export function urlIn(input: Input, option: string, otherwise?: { name: string; 
 
 /** Returns the value of `--window`: a model's context window in tokens. */
 export function windowIn(input: Input): number | undefined {
-  const value = input.text('window')
-  if (value === undefined) return undefined
-  if (!/^[1-9]\d{3,7}$/.test(value))
-    throw new UsageError(
-      `--window is "${value}"; use a number of tokens from 1000 to 99999999, such as 32768.`,
-    )
-  return Number(value)
+  const isWindow = (_: number, text: string) => /^[1-9]\d{3,7}$/.test(text)
+  return numberIn(input, 'window', isWindow, 'a number of tokens from 1000 to 99999999, such as 32768')
 }
 
 /** The option `--config` of commands that read several configurations. */

@@ -141,7 +141,7 @@ async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): P
   )
   const host = createListingHost(
     servers.map((server) => toStart(server, undefined)),
-    { notify: notify },
+    { notify },
   )
   try {
     await listAll(host)

@@ -28,6 +28,7 @@ import {
   type ExitCode,
   filesIn,
   type Input,
+  numberIn,
   type Terminal,
   UsageError,
 } from './command.ts'
@@ -56,7 +57,7 @@ export type DoctorSurroundings = {
   readonly onInterrupt: (listener: () => void) => () => void
 }
 
-const MAX_TIMEOUT_MS = 3_600_000
+const MAX_SECONDS = 3600
 /** Exit code after Ctrl-C. */
 const INTERRUPTED = 130
 
@@ -166,15 +167,12 @@ async function publish(report: Report, publishing: Publishing): Promise<void> {
 }
 
 function readWords(input: Input) {
-  const { text } = input
-  const seconds = text('timeout')
-  const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
-  if (timeout !== undefined && !(timeout > 0 && timeout <= MAX_TIMEOUT_MS))
-    throw new UsageError(
-      `--timeout is "${seconds}"; use seconds, more than 0 and at most ${MAX_TIMEOUT_MS / 1000}.`,
-    )
+  const isInRange = (value: number) => value > 0 && value <= MAX_SECONDS
+  const wanted = `seconds, more than 0 and at most ${MAX_SECONDS}`
+  const seconds = numberIn(input, 'timeout', isInRange, wanted)
+  const timeout = seconds === undefined ? undefined : 1000 * seconds
   const files = filesIn(input)
-  const catalog = text('catalog')
+  const catalog = input.text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   return { files, timeout, catalog }
 }

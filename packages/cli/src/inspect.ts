@@ -67,10 +67,10 @@ export function createInspect(surroundings: InspectSurroundings): Command {
       const machine = surroundings.machine()
       const notify = (message: string) => terminal.report(printable(`toolshelf inspect: ${message}`))
       const files = eventFilesIn(input, machine)
-      const port = portIn(input, '0')
+      const port = portIn(input, 0)
       const isTrusting = input.isSet('trust-project')
       const named = filesIn(input)
-      const found = await serversIfAny(named, machine, { isTrusting, notify: notify })
+      const found = await serversIfAny(named, machine, { isTrusting, notify })
       for (const problem of found.config.problems) notify(describeProblem(problem))
       const started = startServers(found, { named, machine, notify })
       const { redact, setServers } = createEventRedactor()
@@ -142,7 +142,7 @@ function startServers(
   const { settings } = config
   const shelf: Shelf = createPureShelf({ ...gatewayShelfOptions })
   const folder = defaultPinsFolder(machine.environment)
-  const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
+  const pins = folder === undefined ? undefined : openPins({ folder, notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))
   const host = createMcpHost({
     shelf,
@@ -152,7 +152,7 @@ function startServers(
     acceptHint: pinsHint,
     ...(pins ? { pins: { judge: (server, listed, kind) => pins.judge(server, listed, kind, 'skip') } } : {}),
     ...withStoredLogins(notify),
-    notify: notify,
+    notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   let configs: readonly ServerConfig[] = config.servers
@@ -184,14 +184,13 @@ async function logIn(
   machine: LocalMachine,
   notify: (message: string) => void,
 ): Promise<void> {
-  const { defaultTokenFolder } = await import('@toolshelf/mcp/internal/oauth')
-  const { login } = await import('@toolshelf/mcp/internal/oauth')
+  const { defaultTokenFolder, login } = await import('@toolshelf/mcp/internal/oauth')
   await login({
     config,
     folder: defaultTokenFolder(machine.environment),
     clientInfo: { name: 'toolshelf', version: version() },
     print: notify,
-    notify: notify,
+    notify,
     openBrowser: startBrowser,
   })
 }

@@ -9,6 +9,7 @@ import {
   type Command,
   CommandError,
   type Input,
+  numberIn,
   type Option,
   type Terminal,
   UsageError,
@@ -66,13 +67,13 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
             isForAgent: false,
             isTrusting: input.isSet('trust-project'),
             terminal,
-            notify: notify,
+            notify,
           }),
         ),
         folder: defaultTokenFolder(place.environment),
         clientInfo: { name: 'toolshelf', version: version() },
         print: notify,
-        notify: notify,
+        notify,
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
         ...chosen,
       }
@@ -146,22 +147,16 @@ function readServer({ words }: Input): string {
   return server
 }
 
-function readOptions({ text }: Input, { TOOLSHELF_CLIENT_SECRET: secret }: LocalMachine['environment']) {
-  const id = text('client-id')
+function readOptions(input: Input, { TOOLSHELF_CLIENT_SECRET: secret }: LocalMachine['environment']) {
+  const id = input.text('client-id')
   return {
-    port: readPort(text('port')),
+    port: numberIn(input, 'port', isPort, 'a number from 1 to 65535'),
     client: id ? { id, secret: secret || undefined } : undefined,
-    scope: text('scope'),
+    scope: input.text('scope'),
   }
 }
 
-function readPort(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const port = Number(text)
-  if (!Number.isInteger(port) || port < 1 || port > 65535)
-    throw new UsageError(`--port is "${text}"; use a number from 1 to 65535.`)
-  return port
-}
+const isPort = (value: number) => Number.isInteger(value) && value >= 1 && value <= 65535
 
 async function findServer(
   name: string,

@@ -22,10 +22,12 @@ import {
   type ClientStreams,
   type Command,
   CommandError,
+  choiceIn,
   clientOf,
   configOption,
   filesIn,
   type Input,
+  numberIn,
   portIn,
   type Terminal,
   UsageError,
@@ -57,7 +59,7 @@ import { version } from './version.ts'
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'lexical'] as const
-const PORT = '3399'
+const PORT = 3399
 const OF_HTTP = [
   ...['port', 'address', 'allow', 'proxies', 'users', 'no-inspect', 'max-sessions'],
   ...Object.keys(oauthOptions),
@@ -131,8 +133,8 @@ export const mcpCommand: Command = {
   async run(input, terminal) {
     if (depthOf(process.env) > MAX_DEPTH)
       throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
-    const mode = readMode(input)
-    const ranker = readRankerName(input)
+    const mode = choiceIn(input, 'mode', MODES)
+    const ranker = choiceIn(input, 'ranker', RANKERS) ?? 'hybrid'
     const port = readPort(input)
     const notify = (message: string) => terminal.report(printable(`toolshelf mcp: ${message}`))
     const files = filesIn(input) ?? userConfigFiles(thisMachine())
@@ -187,21 +189,6 @@ export const mcpCommand: Command = {
 
 const FOR_CLIENTS = `toolshelf mcp: waiting for an MCP client on stdin; Ctrl-C ends it.
 Add it to a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
-
-function readMode(input: Input): (typeof MODES)[number] | undefined {
-  const value = input.text('mode')
-  const mode = MODES.find((one) => one === value)
-  if (value !== undefined && mode === undefined)
-    throw new UsageError(`--mode is "${value}"; use one of ${MODES.join(', ')}.`)
-  return mode
-}
-
-function readRankerName(input: Input): (typeof RANKERS)[number] {
-  const value = input.text('ranker') ?? 'hybrid'
-  const ranker = RANKERS.find((one) => one === value)
-  if (ranker === undefined) throw new UsageError(`--ranker is "${value}"; use one of ${RANKERS.join(', ')}.`)
-  return ranker
-}
 
 function readPort(input: Input): number {
   const port = portIn(input, PORT)
@@ -357,8 +344,7 @@ async function openStore(input: Input, isMetered: boolean) {
 }
 
 function maxSessionsIn(input: Input): { readonly maxSessions?: number } {
-  const value = input.text('max-sessions')
-  if (value === undefined) return {}
-  if (/^[1-9]\d{0,6}$/.test(value)) return { maxSessions: Number(value) }
-  throw new UsageError(`--max-sessions is "${value}"; use a number from 1 to 9999999.`)
+  const isWanted = (_: number, text: string) => /^[1-9]\d{0,6}$/.test(text)
+  const maxSessions = numberIn(input, 'max-sessions', isWanted, 'a number from 1 to 9999999')
+  return maxSessions === undefined ? {} : { maxSessions }
 }

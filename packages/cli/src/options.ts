@@ -17,7 +17,7 @@ import { ownConfigFile, thisMachine } from '@toolshelf/mcp/internal'
 import { LOOPBACK, type TlsFiles } from '@toolshelf/server/internal'
 import type { TokenAccess } from '@toolshelf/server/internal/oauth'
 import type { People, UserDirectory } from '@toolshelf/server/internal/users'
-import { CommandError, type Input, type Option, UsageError, urlIn } from './command.ts'
+import { CommandError, type Input, numberIn, type Option, UsageError, urlIn } from './command.ts'
 
 /** The option, with its default in the help. */
 export function timeoutOption(defaultSeconds: number): { readonly timeout: Option } {
@@ -27,12 +27,9 @@ export function timeoutOption(defaultSeconds: number): { readonly timeout: Optio
 
 /** Returns the value in milliseconds; undefined without the option. */
 export function timeoutIn(input: Input): number | undefined {
-  const value = input.text('timeout')
-  if (value === undefined) return undefined
-  const seconds = Number(value)
-  if (!(seconds >= 1 && seconds <= 600))
-    throw new UsageError(`--timeout is "${value}"; use a number of seconds from 1 to 600.`)
-  return seconds * 1000
+  const isInRange = (value: number) => value >= 1 && value <= 600
+  const seconds = numberIn(input, 'timeout', isInRange, 'a number of seconds from 1 to 600')
+  return seconds === undefined ? undefined : seconds * 1000
 }
 
 /** Where events are written, and whether with arguments and results. */
@@ -115,10 +112,9 @@ const MAX_DELAY_SECONDS = 300
 
 /** Returns the value of `--drain-delay` in milliseconds. */
 export function drainDelayIn(input: Input): number {
-  const value = input.text('drain-delay') ?? '0'
-  const seconds = Number(value)
-  if (/^\d+(\.\d+)?$/.test(value) && seconds <= MAX_DELAY_SECONDS) return seconds * 1000
-  throw new UsageError(`--drain-delay is "${value}"; use a number of seconds up to ${MAX_DELAY_SECONDS}.`)
+  const isDelay = (value: number, text: string) => /^\d+(\.\d+)?$/.test(text) && value <= MAX_DELAY_SECONDS
+  const wanted = `a number of seconds up to ${MAX_DELAY_SECONDS}`
+  return 1000 * (numberIn(input, 'drain-delay', isDelay, wanted) ?? 0)
 }
 
 /** What to do about invalid options, by the names that the library gives them. */
@@ -234,8 +230,7 @@ export async function openUsers(
   store: StateStore | undefined,
   options: { readonly mayCreate?: boolean; readonly notify?: (message: string) => void } = {},
 ): Promise<UserDirectory> {
-  const { openUserFile } = await import('@toolshelf/server/internal/users')
-  const { openUserStore } = await import('@toolshelf/server/internal/users')
+  const { openUserFile, openUserStore } = await import('@toolshelf/server/internal/users')
   const file = input.text('users')
   try {
     if (file === undefined && store) return await openUserStore(store)
@@ -432,15 +427,15 @@ async function openTokens(input: Input, sources: TokenSources): Promise<TokenAcc
     throw new UsageError(
       'access tokens are bound to the URL of the gateway; pass the URL that clients use with --public-url.',
     )
-  const { createTokenAccess } = await import('@toolshelf/server/internal/oauth')
-  const { readOAuthSettings } = await import('@toolshelf/server/internal/oauth')
+  const { createTokenAccess, readOAuthSettings } = await import('@toolshelf/server/internal/oauth')
   const { profileNamed, people, servedUrl, notify } = sources
   const settings = readSettings(() => readOAuthSettings(sources.section, { issuers, audience }))
   const resource = publicUrl === undefined ? servedUrl : endpointAt(publicUrl)
   return createTokenAccess({ ...settings, resource, profileNamed, people, notify })
 }
 
-function readSettings<Settings>(read: () => Settings): Settings {
+/** A mistake in the settings is the operator's. */
+export function readSettings<Settings>(read: () => Settings): Settings {
   try {
     return read()
   } catch (error) {

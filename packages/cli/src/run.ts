@@ -104,7 +104,7 @@ export const runCommand: Command = {
         contextWindow,
         audit,
         isStrict: true,
-        notify: notify,
+        notify,
       })
       reportServerChanges(session.host, notify)
       await settled(session.host, stop.signal, notify)

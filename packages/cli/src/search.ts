@@ -27,6 +27,7 @@ import {
   filesIn,
   foldedLine,
   type Input,
+  numberIn,
   type Terminal,
   UsageError,
 } from './command.ts'
@@ -34,7 +35,7 @@ import { timeoutIn, timeoutOption } from './options.ts'
 import { evaluateRankers, evaluationJson, evaluationTable } from './search-eval.ts'
 import { printable } from './terminal/pen.ts'
 import { table } from './terminal/table.ts'
-import { listServerTools, MAX_WAIT_SECONDS, rankerOption, readLimit, readRanker, readTools } from './tools.ts'
+import { listServerTools, MAX_WAIT_SECONDS, rankerOption, readRanker, readTools } from './tools.ts'
 
 export const searchCommand: Command = {
   name: 'search',
@@ -150,9 +151,11 @@ function readWords(input: Input) {
     config,
     timeout: timeoutIn(input),
     names,
-    limit: readLimit(text('limit'), 5),
+    limit: numberIn(input, 'limit', isLimit, 'a whole number of at least 1') ?? 5,
   }
 }
+
+const isLimit = (value: number) => Number.isInteger(value) && value >= 1
 
 async function findWith(
   rank: Rank,

@@ -3,7 +3,15 @@ import { oneLine } from '@toolshelf/core/internal'
 import { createMessagesGateway, type ModeSetting, parseModeSetting, type Upstream } from '@toolshelf/messages'
 import { createReloads, createStoreCheck, meterStore } from '@toolshelf/server/internal'
 import { type Audit, openAudit } from './audit.ts'
-import { type Command, type Input, portIn, type Terminal, UsageError, withFlags } from './command.ts'
+import {
+  type Command,
+  type Input,
+  numberIn,
+  portIn,
+  type Terminal,
+  UsageError,
+  withFlags,
+} from './command.ts'
 import { type OpenInspectorOptions, openGatewayInspector } from './gateway/inspector.ts'
 import { gatewayOptionsIn, messagesOptions, modeIn } from './gateway/messages-options.ts'
 import { savedInLog } from './gateway/saved-text.ts'
@@ -26,7 +34,7 @@ import {
 } from './options.ts'
 import { serveAgent } from './serve-agent.ts'
 
-const PORT = '3388'
+const PORT = 3388
 
 /** Options for clients that come and go; an agent of its own takes none of them. */
 const clientOptions: Command['options'] = {
@@ -291,11 +299,10 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
 const MIN_MEMORY_MB = 43
 
 function memoryIn(input: Input): number | undefined {
-  const value = input.text('memory')
-  if (value === undefined) return undefined
-  const megabytes = Number(value)
-  if (Number.isInteger(megabytes) && megabytes >= MIN_MEMORY_MB) return megabytes * 1_000_000
-  throw new UsageError(`--memory is "${value}"; use a number of megabytes, at least ${MIN_MEMORY_MB}.`)
+  const isEnough = (value: number) => Number.isInteger(value) && value >= MIN_MEMORY_MB
+  const wanted = `a number of megabytes, at least ${MIN_MEMORY_MB}`
+  const megabytes = numberIn(input, 'memory', isEnough, wanted)
+  return megabytes === undefined ? undefined : megabytes * 1_000_000
 }
 
 /** Keys for clients: `secret`, `secret=mode` or `secret=mode+header`, separated by commas. */

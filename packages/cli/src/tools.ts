@@ -33,13 +33,6 @@ export function readRanker(name: string): Rank {
   return rankers[name as RankerName]
 }
 
-export function readLimit(text: string | undefined, standard: number): number {
-  const limit = text === undefined ? standard : Number(text)
-  if (!Number.isInteger(limit) || limit < 1)
-    throw new UsageError(`--limit is "${text}"; use a whole number of at least 1.`)
-  return limit
-}
-
 const MAX_REPORTED = 10
 
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {

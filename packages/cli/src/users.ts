@@ -1,13 +1,5 @@
 // `toolshelf users`: the users of a gateway with their profiles and keys, and what they have for their personal servers.
-import {
-  errorMessage,
-  fieldsOf,
-  hasCode,
-  quote,
-  type StateStore,
-  slugOf,
-  toJson,
-} from '@toolshelf/core/internal'
+import { errorMessage, fieldsOf, quote, type StateStore, slugOf, toJson } from '@toolshelf/core/internal'
 import type { CredentialStore } from '@toolshelf/mcp/internal/personal'
 import type { UserDirectory } from '@toolshelf/server/internal/users'
 import {
@@ -19,7 +11,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeOption, uidOf, userFileOption, withUsers } from './options.ts'
+import { readSettings, storeOption, uidOf, userFileOption, withUsers } from './options.ts'
 import { credentialsIn } from './servers/personal-servers.ts'
 import { counted, printable } from './terminal/pen.ts'
 import { table } from './terminal/table.ts'
@@ -140,6 +132,11 @@ function refuseWords(words: readonly string[], action: string): void {
   if (words.length > 0) throw new UsageError(`${action} takes no arguments.`)
 }
 
+/** A table, or a sentence if it has no rows. */
+function tableOf(header: readonly string[], rows: Parameters<typeof table>[1], none: string): string {
+  return rows.length > 0 ? table(header, rows) : none
+}
+
 async function list({ directory, words, say }: Call): Promise<ExitCode> {
   refuseWords(words, 'list')
   const { users, profiles, keys } = await directory.all()
@@ -149,10 +146,8 @@ async function list({ directory, words, say }: Call): Promise<ExitCode> {
     keys: [...keys.values()].filter(({ user }) => user === id).length,
   }))
   const rows = shown.map(({ id, profile, keys: count }) => [printable(id), printable(profile), count])
-  const text =
-    rows.length > 0
-      ? table(['user', 'profile', 'keys'], rows)
-      : 'No users yet. Create one with: toolshelf users add <user>'
+  const none = 'No users yet. Create one with: toolshelf users add <user>'
+  const text = tableOf(['user', 'profile', 'keys'], rows, none)
   return say({ users: shown, profiles: Object.fromEntries(profiles) }, text)
 }
 
@@ -297,11 +292,7 @@ async function checkOAuth(section: unknown): Promise<void> {
   const { readOAuthSettings } = await import('@toolshelf/server/internal/oauth')
   const { issuer } = fieldsOf(section)
   const fallback = issuer === undefined ? { issuers: ['https://of.an.option.invalid'] } : {}
-  try {
-    readOAuthSettings(section, fallback)
-  } catch (error) {
-    throw hasCode(error, 'OPTION') ? new CommandError(`${error.message}.`) : error
-  }
+  readSettings(() => readOAuthSettings(section, fallback))
 }
 
 async function listKeys({ directory, words, say }: Call): Promise<ExitCode> {
@@ -321,11 +312,9 @@ async function listKeys({ directory, words, say }: Call): Promise<ExitCode> {
     ...[id, printable(user), printable(profile), printable(label), day(created), day(lastUsed)],
     isExpired ? 'expired' : expires === undefined ? 'never' : day(expires),
   ])
-  const text =
-    rows.length > 0
-      ? table(['key', 'user', 'profile', 'label', 'created', 'last used', 'expires'], rows)
-      : 'No keys yet. Create one with: toolshelf users add <user>'
-  return say({ keys: shown }, text)
+  const header = ['key', 'user', 'profile', 'label', 'created', 'last used', 'expires']
+  const none = 'No keys yet. Create one with: toolshelf users add <user>'
+  return say({ keys: shown }, tableOf(header, rows, none))
 }
 
 function day(time: string | undefined): string {
@@ -439,11 +428,8 @@ async function listCredentials({ credentials, directory, words, say }: Credentia
     ...[printable(owner), printable(server), names.join(', '), hasLogin ? 'yes' : 'no'],
     printable(problem ?? ''),
   ])
-  const text =
-    rows.length > 0
-      ? table(['user', 'server', 'values', 'login', 'problem'], rows)
-      : 'No credentials yet. Set one with: toolshelf users credentials set <user> <server> <name>'
-  return say({ credentials: entries }, text)
+  const none = 'No credentials yet. Set one with: toolshelf users credentials set <user> <server> <name>'
+  return say({ credentials: entries }, tableOf(['user', 'server', 'values', 'login', 'problem'], rows, none))
 }
 
 async function removeCredential(call: CredentialCall): Promise<ExitCode> {

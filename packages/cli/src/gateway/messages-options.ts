@@ -11,7 +11,15 @@ import {
   type Upstream,
 } from '@toolshelf/messages'
 import { ANTHROPIC, type UpstreamWire, wires } from '@toolshelf/messages/internal'
-import { type Command, CommandError, type Input, UsageError, windowIn } from '../command.ts'
+import {
+  type Command,
+  CommandError,
+  choiceIn,
+  type Input,
+  numberIn,
+  UsageError,
+  windowIn,
+} from '../command.ts'
 import { pricesIn, pricesOption } from '../prices.ts'
 import { readScriptNamed } from '../script-option.ts'
 
@@ -46,7 +54,7 @@ export async function gatewayOptionsIn(
   where: string,
   settings: readonly (ModeSetting | undefined)[],
 ) {
-  const upstream = await openUpstream(where, wireIn(input), process.env)
+  const upstream = await openUpstream(where, choiceIn(input, 'wire', wires), process.env)
   if (!upstream.origin && settings.some((one) => one?.mode === 'pass'))
     throw new UsageError(
       `the mode pass needs an upstream to forward to; ${upstream.name} runs in this process.`,
@@ -69,19 +77,9 @@ export function modeIn(input: Input): ModeSetting {
   )
 }
 
-function wireIn(input: Input): UpstreamWire | undefined {
-  const value = input.text('wire')
-  const wire = wires.find((one) => one === value)
-  if (value !== undefined && !wire)
-    throw new UsageError(`--wire is "${value}"; use one of ${wires.join(', ')}.`)
-  return wire
-}
-
 function resultBudgetIn(input: Input): number | undefined {
-  const value = input.text('results')
-  if (value === undefined) return undefined
-  if (/^[1-9]\d{2,8}$/.test(value)) return Number(value)
-  throw new UsageError(`--results is "${value}"; use a number of characters, at least 100, such as 25000.`)
+  const isBudget = (_: number, text: string) => /^[1-9]\d{2,8}$/.test(text)
+  return numberIn(input, 'results', isBudget, 'a number of characters, at least 100, such as 25000')
 }
 
 const OPENAI = new URL('https://api.openai.com/v1')

@@ -153,8 +153,7 @@ export function storedLogins(notify: (message: string) => void, store?: StateSto
     if (transport.kind === 'stdio') return undefined
     if (Object.keys(transport.headers).some((header) => header.toLowerCase() === 'authorization'))
       return undefined
-    const { createOAuth } = await import('@toolshelf/mcp/internal/oauth')
-    const { defaultTokenFolder } = await import('@toolshelf/mcp/internal/oauth')
+    const { createOAuth, defaultTokenFolder } = await import('@toolshelf/mcp/internal/oauth')
     return createOAuth({ folder: defaultTokenFolder(), store, server: name, url: transport.url, notify })
   }
 }
