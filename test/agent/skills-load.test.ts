@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { loadSkills, skillFolders } from '../../packages/agent/src/skills/load.ts'
+import { loadSkills, projectSkillFolders, userSkillFolders } from '../../packages/agent/src/skills/load.ts'
 import { runs } from '../../packages/testkit/src/runs.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'skills-'))
@@ -26,7 +26,7 @@ async function load(...folders: string[]) {
 
 describe('folders', () => {
   test('of the project before those at home, none twice', () => {
-    expect(skillFolders('/project', '/home')).toEqual([
+    expect([...projectSkillFolders('/project', '/home'), ...userSkillFolders('/home')]).toEqual([
       '/project/.agents/skills',
       '/project/.claude/skills',
       '/project/.toolshelf/skills',
@@ -34,7 +34,7 @@ describe('folders', () => {
       '/home/.claude/skills',
       '/home/.config/toolshelf/skills',
     ])
-    expect(skillFolders('/home', '/home')).toHaveLength(4)
+    expect(projectSkillFolders('/home', '/home')).toHaveLength(1)
   })
 
   test('does not report one that is missing or holds no skills', async () => {

@@ -124,26 +124,22 @@ async function resultOf(
   done: Done,
 ): Promise<ToolResult> {
   const { shelf } = running
-  let isStarted = false
-  const start = () => {
-    isStarted = true
-  }
   const refuse = (text: string) => shelf.result(call, text, { isError: true })
   const stop = whenAborted(signal)
   try {
     signal.throwIfAborted()
     const inside = (event: AgentEvent) => emit({ type: 'inside', call, event })
-    const work = execute(call, messages, { ...running, start, done }, signal, inside)
+    const work = execute(call, messages, { ...running, done }, signal, inside)
     return await Promise.race([work, stop.happened])
   } catch (error) {
-    if (signal.aborted) return refuse(isStarted ? STOPPED : NEVER_RUN)
+    if (signal.aborted) return refuse(done.subject ? STOPPED : NEVER_RUN)
     return refuse(`The tool failed: ${errorMessage(error)}`)
   } finally {
     stop.forget()
   }
 }
 
-type Execution = RunCallsOptions & InnerCallOptions & { readonly start: () => void; readonly done: Done }
+type Execution = RunCallsOptions & InnerCallOptions & { readonly done: Done }
 
 async function execute(
   call: ToolUse,
@@ -152,7 +148,7 @@ async function execute(
   signal: AbortSignal,
   emit: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
-  const { shelf, tools, runner, trace, start, done } = execution
+  const { shelf, tools, runner, trace, done } = execution
   const found = await shelf.answer(call)
   done.isSearch = found !== undefined && call.name !== READ_TOOL
   if (found && !done.isSearch) done.subject = { id: call.id, name: call.name }
@@ -162,13 +158,12 @@ async function execute(
   const tool = server === undefined ? tools.get(name) : undefined
   const fields = fieldsOf(input)
   const accesses = (await tool?.accesses?.(fields)) ?? []
-  const verdict = await verdictOn(call, execution, { accesses, tool, signal })
+  const verdict = await verdictOn(call, execution, accesses, tool, signal)
   const refusal = refusalIn(verdict)
   const subject = { id: call.id, name, server }
   if (execution.permission) trace?.({ type: 'permission', ...subject, isAllowed: refusal === undefined })
   if (refusal !== undefined) return shelf.result(call, refusal, { isError: true })
   signal.throwIfAborted()
-  start()
   done.subject = subject
   const span = server === undefined || !trace?.traceId ? undefined : createChildSpan(trace.traceId)
   trace?.({ type: 'call', ...subject, ...(span ? { spanId: span.spanId } : {}), content: input })
@@ -217,15 +212,9 @@ function innerCalls(
 async function verdictOn(
   call: ToolUse,
   { script, ...running }: Execution,
-  {
-    accesses,
-    tool,
-    signal,
-  }: {
-    readonly accesses: readonly Access[]
-    readonly tool: AgentTool | undefined
-    readonly signal: AbortSignal
-  },
+  accesses: readonly Access[],
+  tool: AgentTool | undefined,
+  signal: AbortSignal,
 ): Promise<PermissionVerdict> {
   const { shelf, permission: decide = () => true } = running
   const { name, input, server } = shelf.resolve(call)

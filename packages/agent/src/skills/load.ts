@@ -42,12 +42,7 @@ export type UsedSkill = { readonly name: string; readonly was_discovered: boolea
 export type Notify = (message: string) => void
 
 /** The fields and the body of a SKILL.md file. */
-type SkillText = {
-  readonly name: string
-  readonly description: string
-  readonly license?: string
-  readonly allowedTools?: readonly string[]
-  readonly metadata?: Fields
+type SkillText = Omit<Skill, 'place' | 'isRemote' | 'read'> & {
   /** Only the user may start it, never the model. */
   readonly isForUserOnly: boolean
 }
@@ -129,11 +124,6 @@ function toolNames(value: unknown): string[] {
 const FILE = 'SKILL.md'
 const MAX_SKILLS = 1000
 const MAX_BYTES = 1_000_000
-
-/** Returns all skill folders, the project's first: its skills win over the user's with the same name. */
-export function skillFolders(directory: string, home = homedir()): string[] {
-  return [...projectSkillFolders(directory, home), ...userSkillFolders(home)]
-}
 
 /** Returns the skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted them. */
 export function projectSkillFolders(directory: string, home = homedir()): string[] {

@@ -31,14 +31,8 @@ const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 /** Maximum characters of a description in an offer. */
 const MAX_LINE_LENGTH = 240
 
-type SkillSummary = { readonly name: string; readonly description: string }
-
-function offerText(skills: readonly SkillSummary[]): string {
-  return reminder(`${OFFER}\n${skillLines(skills)}`)
-}
-
 /** Lists skills, one per line. */
-function skillLines(skills: readonly SkillSummary[]): string {
+function skillLines(skills: readonly Skill[]): string {
   return skills
     .map(({ name, description }) => `- ${name}: ${oneLine(description, MAX_LINE_LENGTH)}`)
     .join('\n')
@@ -75,13 +69,6 @@ type ToolOrSkill = {
   readonly description: string
 }
 
-type FoundToolsAndSkills = {
-  /** Tools and skills ranked together, best first. */
-  readonly found: readonly ToolOrSkill[]
-  /** How many matched in total. */
-  readonly matched: number
-}
-
 const MAX_FOUND = 10
 /** On the scale of `hybrid`: nine in ten correct answers to real tasks score higher, small talk about tools mostly lower. */
 const MIN_SCORE = 5
@@ -90,13 +77,13 @@ const MIN_SHARE = 0.6
 /** With fewer words, any match scores high: "go on", "continue", "the other one". */
 const MIN_WORDS = 2
 
-/** Ranks deferred tools and skills together. */
+/** Ranks deferred tools and skills together, best first; `matched` is how many matched in total. */
 export async function searchToolsAndSkills(
   shelf: Shelf | undefined,
   skills: readonly Skill[],
   query: string,
   { limit = MAX_FOUND, rank = rankers.hybrid }: { readonly limit?: number; readonly rank?: Rank } = {},
-): Promise<FoundToolsAndSkills> {
+): Promise<{ readonly found: readonly ToolOrSkill[]; readonly matched: number }> {
   const own = skillEntries(skills)
   const entries = shelf ? together(shelf.partition().deferred, own) : own
   const text = cleanQuery(query)
@@ -258,25 +245,29 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
       turn++
       const names = await (ahead?.text === text ? ahead.names : namesFor(text))
       ahead = undefined
-      const byName = new Map(known().map((skill) => [skill.name, skill]))
-      const offered = names.filter(isDue).flatMap((name) => byName.get(name) ?? [])
+      const offered = skillsNamed(names.filter(isDue), known())
       for (const { name } of offered) offeredAt.set(name, turn)
       discover(offered)
-      return offered.length === 0 ? [] : [offerText(offered)]
+      return offered.length === 0 ? [] : [reminder(`${OFFER}\n${skillLines(offered)}`)]
     },
     prefetch(text) {
       ahead = { text, names: namesFor(text) }
     },
     async related(query, tools) {
       const found = await findEntries(query, tools)
-      const byName = new Map(known().map((skill) => [skill.name, skill]))
-      discover(found.flatMap(({ name }) => byName.get(name) ?? []))
+      const names = found.map(({ name }) => name)
+      discover(skillsNamed(names, known()))
       return found
     },
     used,
     discoveries,
     list: known,
   }
+}
+
+function skillsNamed(names: readonly string[], skills: readonly Skill[]): Skill[] {
+  const byName = new Map(skills.map((skill) => [skill.name, skill]))
+  return names.flatMap((name) => byName.get(name) ?? [])
 }
 
 /** A local skill wins over a remote one of the same name. */
@@ -324,8 +315,8 @@ function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTo
       const queryText = textOf(query)
       const options = rank ? { rank } : {}
       const { found } = await searchToolsAndSkills(undefined, skills, queryText, options)
-      const byName = new Map(skills.map((skill) => [skill.name, skill]))
-      const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
+      const names = found.map(({ name }) => name)
+      const fits = skillsNamed(names, skills)
       discover(fits)
       const about = fits.length > 0 ? skillLines(fits) : nothing(queryText, skills)
       if (!shelf) return about

@@ -23,11 +23,11 @@ import type { AgentTool, ToolInput } from '../types.ts'
 const IGNORED = ['.git', 'node_modules']
 const MAX_ENTRIES = 200_000
 
-/** Listed files; `isCut` if there are more. */
-type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
-
-/** Lists paths relative to `root`, sorted by name in each folder; does not follow links to folders. */
-export async function walkFiles(root: string, signal: AbortSignal, pattern = ''): Promise<Walked> {
+/**
+ * Lists paths relative to `root`, sorted by name in each folder; does not follow links to folders. `isCut` if there are
+ * more.
+ */
+export async function walkFiles(root: string, signal: AbortSignal, pattern = '') {
   const ignored = new Set(IGNORED.filter((name) => !pattern.includes(name)))
   const files: string[] = []
   const folders = ['']
@@ -318,13 +318,10 @@ export function imageBlock(bytes: Buffer, name: string): object | undefined {
   return { type: 'image', source: { type: 'base64', media_type: type, data: bytes.toString('base64') } }
 }
 
-/** A part of the file and its first line. */
-type ClosestMatch = { readonly line: number; readonly text: string }
-
 const MAX_SHOWN = 20
 
-/** Returns the closest match; undefined if nothing is similar. */
-function closestMatch(text: string, wanted: string): ClosestMatch | undefined {
+/** Returns the part of the text that is most similar, and its first line; undefined if nothing is similar. */
+function closestMatch(text: string, wanted: string) {
   const lines = text.split('\n')
   const wantedLines = wanted.replace(/^\n+|\n+$/g, '').split('\n')
   const scores = scoresOf(lines, wantedLines)

@@ -1,5 +1,6 @@
 // Tools that run something: Bash, batches of calls, scripts in the sandbox, and Fetch.
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import type { Shelf, ToolResult, ToolUse } from '@toolshelf/core'
 import {
@@ -75,9 +76,7 @@ export function bashTool(directory: string, environment: NodeJS.ProcessEnv): Age
     }),
     async run({ command, timeout = DEFAULT_SECONDS }, { signal }) {
       signal.throwIfAborted()
-      return formatOutcome(
-        await runCommand(String(command), Number(timeout), { directory, environment, signal }),
-      )
+      return runCommand(String(command), Number(timeout), { directory, environment, signal })
     },
   }
 }
@@ -88,13 +87,11 @@ type Place = {
   readonly signal: AbortSignal
 }
 
-type Outcome = { readonly output: string; readonly ending: string; readonly isGood: boolean }
-
 function runCommand(
   command: string,
   seconds: number,
   { directory, environment, signal }: Place,
-): Promise<Outcome> {
+): Promise<Content> {
   return new Promise((resolve, reject) => {
     const child = spawnGuarded(shellPath(), ['-c', command], { cwd: directory, env: environment })
     const output = createMiddleCut(MAX_BYTES)
@@ -125,7 +122,9 @@ function runCommand(
       const ending = isLate
         ? `Stopped after ${seconds} seconds; give a longer timeout.`
         : endingOf(code, killed)
-      resolve({ output: output.text(), ending, isGood: !isLate && code === 0 })
+      const said = [output.text().trimEnd(), ending].filter((part) => part !== '')
+      const text = said.join('\n') || '(No output.)'
+      resolve({ content: [{ type: 'text', text }], isError: isLate || code !== 0 })
     })
   })
 }
@@ -140,14 +139,8 @@ function endingOf(code: number | null, signal: NodeJS.Signals | null): string {
 }
 
 /** Resolves when all output has arrived, or soon after the command ends: background processes may keep pipes open. */
-function allSaid(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, LINGER_MS)
-    child.once('close', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
+function allSaid(child: ChildProcess): Promise<unknown> {
+  return once(child, 'close', { signal: AbortSignal.timeout(LINGER_MS) }).catch(() => {})
 }
 
 function endGroup(child: ChildProcess): void {
@@ -164,11 +157,6 @@ function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   } catch {
     // The processes have already ended.
   }
-}
-
-function formatOutcome({ output, ending, isGood }: Outcome): Content {
-  const text = [output.trimEnd(), ending].filter((part) => part !== '').join('\n') || '(No output.)'
-  return { content: [{ type: 'text', text }], isError: !isGood }
 }
 
 const NOT_INSIDE: readonly string[] = [BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']

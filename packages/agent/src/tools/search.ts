@@ -115,7 +115,7 @@ export function grepTool(files: Files): AgentTool {
       const place = files.resolve(path)
       const { folder, names, isCut } = await candidates(place, files, signal, glob)
       const real = await realPathOf(folder)
-      const found = newFindings()
+      const found: Findings = { lines: [], matches: 0, size: 0, skipped: 0, hidden: 0 }
       for (const name of names) {
         signal.throwIfAborted()
         const file = join(folder, name)
@@ -155,10 +155,6 @@ async function candidates(place: string, files: Files, signal: AbortSignal, glob
 }
 
 type Findings = { readonly lines: string[]; matches: number; size: number; skipped: number; hidden: number }
-
-function newFindings(): Findings {
-  return { lines: [], matches: 0, size: 0, skipped: 0, hidden: 0 }
-}
 
 function isFull({ matches, size }: Findings): boolean {
   return matches >= MAX_MATCHES || size >= MAX_CHARACTERS

@@ -1,5 +1,5 @@
 // Verifies access tokens: JWTs that a configured identity provider signed for this gateway.
-import { type Fields, fieldsOf, parseJson } from '@toolshelf/core/internal'
+import { type Fields, fieldsOf, isFields, parseJson } from '@toolshelf/core/internal'
 import { OptionError } from '@toolshelf/core/internal/node'
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
 import { LOOPBACK } from '../../http/http.ts'
@@ -13,6 +13,7 @@ type TokenCheckOptions = {
   readonly issuers: readonly string[]
   readonly audience: () => string
   readonly fetch: typeof fetch
+  /** The clock in milliseconds. */
   readonly now: () => number
   readonly notify: (message: string) => void
 }
@@ -117,37 +118,26 @@ const BAD_SIGNATURE = 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED'
 
 const codeOf = (error: unknown) => (error as { code?: unknown }).code
 
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ['ERR_JWT_EXPIRED', 'the token has expired'],
+  [NO_KEY, 'the token is signed with an unknown key'],
+  [BAD_SIGNATURE, 'the signature of the token is wrong'],
+  ['ERR_JOSE_ALG_NOT_ALLOWED', 'the token is signed by an algorithm that is not allowed'],
+])
+
 /** Describes the error without repeating anything of the token. */
 function reasonOf(error: unknown): string {
   const { claim } = error as { claim?: unknown }
-  switch (codeOf(error)) {
-    case 'ERR_JWT_EXPIRED':
-      return 'the token has expired'
-    case NO_KEY:
-      return 'the token is signed with an unknown key'
-    case BAD_SIGNATURE:
-      return 'the signature of the token is wrong'
-    case 'ERR_JOSE_ALG_NOT_ALLOWED':
-      return 'the token is signed by an algorithm that is not allowed'
-    case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
-      return claim === 'aud'
-        ? 'the token is for another audience'
-        : `the claim "${String(claim)}" of the token is missing or wrong`
-    default:
-      return 'the token is invalid'
-  }
+  if (codeOf(error) !== 'ERR_JWT_CLAIM_VALIDATION_FAILED')
+    return REASONS.get(codeOf(error)) ?? 'the token is invalid'
+  if (claim === 'aud') return 'the token is for another audience'
+  return `the claim "${String(claim)}" of the token is missing or wrong`
 }
 
 /** The signing keys of an identity provider. */
 type IssuerKeys = ReturnType<typeof createIssuerKeys>
 
-type IssuerKeysOptions = {
-  readonly issuer: string
-  readonly fetch: typeof fetch
-  /** The clock in milliseconds. */
-  readonly now: () => number
-  readonly notify: (message: string) => void
-}
+type IssuerKeysOptions = Pick<TokenCheckOptions, 'fetch' | 'now' | 'notify'> & { readonly issuer: string }
 
 /** Milliseconds after which keys are fetched again in the background, so that a withdrawn key stops working. */
 const FRESH_MS = 10 * 60_000
@@ -349,9 +339,8 @@ const isLoopbackName = (hostname: string) => LOOPBACK.has(hostname.replace(/^\[(
 
 function sectionOf(value: unknown): Fields {
   if (value === undefined) return {}
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw problem('oauth is not an object', 'write { "issuer": "https://…" }')
-  return fieldsOf(value)
+  if (!isFields(value)) throw problem('oauth is not an object', 'write { "issuer": "https://…" }')
+  return value
 }
 
 function issuersIn(value: unknown): readonly string[] {
