@@ -2,7 +2,7 @@
 
 export { openAuditFile } from './node/audit-file.ts'
 export { auditLine } from './node/audit-line.ts'
-export { readBoundedFile, readNamedText } from './node/bounded-file.ts'
+export { readBoundedBody, readBoundedFile, readNamedText } from './node/bounded-file.ts'
 export { type BufferPool, createBufferPool } from './node/buffer-pool.ts'
 export { freeBuffer } from './node/free-buffer.ts'
 export { type FileRights, isTemporaryFor, JsonFile, replaceFile } from './node/json-file.ts'

@@ -71,6 +71,7 @@ export {
   hash,
   oncePer,
   oncePerFrozen,
+  setNewest,
 } from './lib/objects.ts'
 export {
   aboutChanges,

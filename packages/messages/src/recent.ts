@@ -1,5 +1,5 @@
 // Small least-recently-used caches, bounded by the number or by the size of what they hold.
-import { dropOldest } from '@toolshelf/core/internal'
+import { setNewest } from '@toolshelf/core/internal'
 
 /** Creates a cache of this many values. */
 export function createRecent<Value>(maxValues: number) {
@@ -13,9 +13,7 @@ export function createRecent<Value>(maxValues: number) {
       return value
     },
     set(key: string, value: Value) {
-      values.delete(key)
-      values.set(key, value)
-      dropOldest(values, maxValues)
+      setNewest(values, key, value, maxValues)
     },
     delete: (key: string) => void values.delete(key),
   }

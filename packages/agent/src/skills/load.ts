@@ -4,7 +4,7 @@ import { readdir, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { cut, type Fields, fieldsOf, isFields, oneLine, parseJson, textOf } from '@toolshelf/core/internal'
-import { readBoundedFile } from '@toolshelf/core/internal/node'
+import { readBoundedBody, readBoundedFile } from '@toolshelf/core/internal/node'
 import { parse } from 'yaml'
 
 /** Instructions for a kind of task. */
@@ -319,14 +319,9 @@ async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
     await response.body?.cancel()
     throw new Error(`it answered with status ${response.status}`)
   }
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAX_REMOTE_BYTES) throw new Error(`it has more than ${MAX_REMOTE_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const { bytes, isCut } = await readBoundedBody(response, MAX_REMOTE_BYTES)
+  if (isCut) throw new Error(`it has more than ${MAX_REMOTE_BYTES} bytes`)
+  return bytes.toString('utf8')
 }
 
 /** The reason of a `fetch` error, which is in its `cause`. */

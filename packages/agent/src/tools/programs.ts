@@ -17,7 +17,7 @@ import {
   runBatch,
   splitToolName,
 } from '@toolshelf/core/internal'
-import { spawnGuarded, watchdog } from '@toolshelf/core/internal/node'
+import { readBoundedBody, spawnGuarded, watchdog } from '@toolshelf/core/internal/node'
 import {
   createScriptRunner,
   remarkAbout,
@@ -318,7 +318,7 @@ type Page = { readonly answer: Response; readonly bytes: Buffer; readonly isCut:
 
 async function pageAt(address: URL, get: typeof fetch, signal: AbortSignal): Promise<Page | string> {
   const answer = await follow(address, get, signal)
-  return typeof answer === 'string' ? answer : { answer, ...(await bodyOf(answer)) }
+  return typeof answer === 'string' ? answer : { answer, ...(await readBoundedBody(answer, MAX_PAGE_BYTES)) }
 }
 
 /** The response, or the URL of a redirect to another host. */
@@ -388,16 +388,4 @@ function isText(type: string): boolean {
   return (
     type === '' || type.startsWith('text/') || /\b(json|xml|html|javascript|yaml|toml|x-www-form)/.test(type)
   )
-}
-
-async function bodyOf({ body }: Response): Promise<{ bytes: Buffer; isCut: boolean }> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  if (body)
-    for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > MAX_PAGE_BYTES) break
-    }
-  return { bytes: Buffer.concat(chunks).subarray(0, MAX_PAGE_BYTES), isCut: size > MAX_PAGE_BYTES }
 }

@@ -61,6 +61,18 @@ export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, maxEntrie
   }
 }
 
+/** Sets an entry as the newest and deletes the oldest ones beyond `maxEntries`. */
+export function setNewest<Key, Value>(
+  entries: Map<Key, Value>,
+  key: Key,
+  value: Value,
+  maxEntries: number,
+): void {
+  entries.delete(key)
+  entries.set(key, value)
+  dropOldest(entries, maxEntries)
+}
+
 /** Binds an instance's methods to it, so that users may destructure them or pass them as callbacks. */
 export function bindMethods<Instance extends object>(instance: Instance): Instance {
   const members = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(instance) as object)

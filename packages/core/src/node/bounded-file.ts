@@ -1,5 +1,5 @@
-// Reads files with a size limit: the program's own through one handle, so that the checked file is the one returned, and
-// files that the user names, which may be a pipe of the shell.
+// Reads with a size limit: files of the program through one handle, so that the checked file is the one returned, files that
+// the user names, which may be a pipe of the shell, and bodies of responses.
 import { constants, createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 
@@ -47,4 +47,16 @@ export async function readNamedText(path: string, maxBytes: number): Promise<str
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Reads the body of a response up to `maxBytes` and cancels the rest; `isCut` if there was more. */
+export async function readBoundedBody({ body }: Response, maxBytes: number) {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > maxBytes) break
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes }
 }

@@ -9,7 +9,7 @@ import type {
   TraceListener,
   TraceRecord,
 } from '../events.ts'
-import { dropOldest } from '../lib/objects.ts'
+import { setNewest } from '../lib/objects.ts'
 import { cut } from '../lib/text.ts'
 
 /** A conversation with an id, which its events carry. */
@@ -99,9 +99,7 @@ function createRepetitions(): (id: string, time: number) => boolean {
   const reported = new Map<string, number>()
   return (id, time) => {
     if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER_MS) return true
-    reported.delete(id)
-    reported.set(id, time)
-    dropOldest(reported, MAX_REMEMBERED)
+    setNewest(reported, id, time, MAX_REMEMBERED)
     return false
   }
 }

@@ -1,7 +1,7 @@
 // Tracks connected clients: which is which, what it can do for servers, and which can answer a question outside of a call.
 // Implements H9.
 import { CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, type Server } from '@modelcontextprotocol/server'
-import { type ClientIdentity, dropOldest, type Fields, fieldsOf } from '@toolshelf/core/internal'
+import { type ClientIdentity, type Fields, fieldsOf, setNewest } from '@toolshelf/core/internal'
 import { PAGES, passableExtensions } from '../greeting/greeting.ts'
 import { assertSendable } from '../lists/lists.ts'
 import type { QuestionHandler } from '../types.ts'
@@ -96,9 +96,7 @@ export function createIdentities() {
     of(origin: string, envelope: Fields | undefined) {
       const key = JSON.stringify([origin, envelope?.[CLIENT_INFO_META_KEY] ?? null]).slice(0, 2000)
       const client = known.get(key) ?? {}
-      known.delete(key)
-      known.set(key, client)
-      dropOldest(known, MAX_KNOWN)
+      setNewest(known, key, client, MAX_KNOWN)
       return client
     },
   }

@@ -1,7 +1,7 @@
 // Creates what a client sees of the gateway: everything, or what its user has the right to see. Users with the same
 // rights share one view, with one search index.
 import type { PoolTool, Shelf } from '@toolshelf/core'
-import { dropOldest, type Rights, rightsOf, type User } from '@toolshelf/core/internal'
+import { type Rights, rightsOf, setNewest, type User } from '@toolshelf/core/internal'
 import {
   type Addresses,
   createPageTools,
@@ -79,9 +79,7 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
       return own
     }
     const view = views.get(rights.id) ?? restricted(rights, { ...options, id: rights.id })
-    views.delete(rights.id)
-    views.set(rights.id, view)
-    dropOldest(views, MAX_VIEWS)
+    setNewest(views, rights.id, view, MAX_VIEWS)
     return view
   }
 }

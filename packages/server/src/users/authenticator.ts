@@ -3,10 +3,10 @@
 import {
   type AccessRefusal,
   type Authenticator,
-  dropOldest,
   errorMessage,
   hasCode,
   isRefusal,
+  setNewest,
   type User,
 } from '@toolshelf/core/internal'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
@@ -151,11 +151,7 @@ async function findUserOfKey(
 }
 
 /** A lookup of a key, which caches what it finds unless something changes meanwhile. */
-type Lookup = {
-  readonly isCurrent: () => boolean
-  readonly good: (hash: string, user: User, record: KeyRecord) => void
-  readonly wrong: (hash: string) => void
-}
+type Lookup = ReturnType<ReturnType<typeof createKeyMemory>['remembering']>
 
 /** Caches good and wrong keys, by their hashes, until anything changes. Does not keep the keys themselves. */
 function createKeyMemory(directory: UserDirectory, now: () => number) {
@@ -179,26 +175,20 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
     },
     isWrong: (hash: string) => now() - (wrong.get(hash) ?? Number.NEGATIVE_INFINITY) < WRONG_MS,
     /** Starts a lookup: what it reads is not cached if something changes meanwhile. */
-    remembering(): Lookup {
+    remembering() {
       const before = changes
       return {
         isCurrent: () => before === changes,
         good(hash: string, user: User, record: KeyRecord): void {
-          if (before === changes) remember(good, hash, { user, record, checkedAt: now() }, MAX_GOOD)
+          if (before === changes) setNewest(good, hash, { user, record, checkedAt: now() }, MAX_GOOD)
         },
         wrong(hash: string): void {
-          if (before === changes) remember(wrong, hash, now(), MAX_WRONG)
+          if (before === changes) setNewest(wrong, hash, now(), MAX_WRONG)
         },
       }
     },
     close: stop,
   }
-}
-
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, maxEntries: number): void {
-  map.delete(key)
-  map.set(key, value)
-  dropOldest(map, maxEntries)
 }
 
 /** Refuses an expired key. Only its holder learns that it has expired. */

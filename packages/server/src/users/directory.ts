@@ -3,13 +3,13 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import {
   bindMethods,
-  dropOldest,
   entriesIn,
   errorMessage,
   type Fields,
   fieldsOf,
   type Profile,
   type StateStore,
+  setNewest,
 } from '@toolshelf/core/internal'
 import { type FileRights, JsonFile, readBoundedFile } from '@toolshelf/core/internal/node'
 import {
@@ -459,9 +459,7 @@ export async function openUserStore(
     lastUses: async () => new Map([...(await list(USES))].map(([id, time]) => [id, String(time)])),
     noteUse(keyId) {
       if (now() - (noted.get(keyId) ?? Number.NEGATIVE_INFINITY) < USE_GAP_MS) return
-      noted.delete(keyId)
-      noted.set(keyId, now())
-      dropOldest(noted, MAX_NOTED)
+      setNewest(noted, keyId, now(), MAX_NOTED)
       // Losing one record of a use does no harm.
       void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
     },

@@ -4,9 +4,9 @@ import {
   type AccessRefusal,
   type Authenticator,
   bindMethods,
-  dropOldest,
   isRefusal,
   type Profile,
+  setNewest,
   type User,
 } from '@toolshelf/core/internal'
 import { proxiedFetch } from '@toolshelf/core/internal/node'
@@ -196,9 +196,7 @@ class OAuthAccess implements TokenAccess {
 
   #remember({ uid }: User, owner: PersonOfToken, expiry: number): void {
     const until = Math.max(expiry, this.#known.get(uid)?.until ?? 0)
-    this.#known.delete(uid)
-    this.#known.set(uid, { owner, until })
-    dropOldest(this.#known, MAX_KNOWN)
+    setNewest(this.#known, uid, { owner, until }, MAX_KNOWN)
   }
 }
 

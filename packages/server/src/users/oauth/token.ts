@@ -1,6 +1,6 @@
 // Verifies access tokens: JWTs that a configured identity provider signed for this gateway.
 import { type Fields, fieldsOf, isFields, parseJson } from '@toolshelf/core/internal'
-import { OptionError } from '@toolshelf/core/internal/node'
+import { OptionError, readBoundedBody } from '@toolshelf/core/internal/node'
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
 import { LOOPBACK } from '../../http/http.ts'
 
@@ -259,20 +259,11 @@ async function fetchJson(address: string, fetch: typeof globalThis.fetch): Promi
     await response.body?.cancel()
     throw new Error(`${address} answered ${response.status}`)
   }
-  const answer = parseJson(await readBounded(response, address))
+  const { bytes, isCut } = await readBoundedBody(response, MAX_BYTES)
+  if (isCut) throw new Error(`${address} answered with more than ${MAX_BYTES} bytes`)
+  const answer = parseJson(bytes.toString('utf8'))
   if (answer === undefined) throw new Error(`${address} did not answer with JSON`)
   return answer
-}
-
-async function readBounded({ body }: Response, address: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > MAX_BYTES) throw new Error(`${address} answered with more than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** Whose access tokens a gateway accepts, and what they allow: the section `oauth` of the users file. */
