@@ -1,4 +1,4 @@
-// What our other packages use of @toolshelf/inspector.
+// The inspector: its server, and where its events come from. What it imports is loaded on demand.
 
 export type { HintView } from './api.ts'
 export { createFileFeed, type EventFeed } from './events/files.ts'

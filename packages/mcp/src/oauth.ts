@@ -1,4 +1,4 @@
-// What our other packages use of @toolshelf/mcp.
+// For who starts servers over HTTP, and for `login`: OAuth at a server, and where its tokens are.
 
 export { createOAuth } from './oauth/authorize.ts'
 export { defaultTokenFolder } from './oauth/credentials.ts'

@@ -1,4 +1,4 @@
-// What our other packages use of @toolshelf/mcp.
+// For gateways of several users: hosts with credentials per user, and where these are kept.
 
 export {
   type CredentialStore,

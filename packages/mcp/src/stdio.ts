@@ -1,3 +1,3 @@
-// What our other packages use of @toolshelf/mcp.
+// For `toolshelf mcp`: the gateway on standard input and output, apart from the one over HTTP.
 
 export { serveMcpGatewayOnStdio } from './gateway/stdio.ts'

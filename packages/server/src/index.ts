@@ -1,4 +1,5 @@
-// What our other packages use of @toolshelf/server.
+// What every HTTP server of ours needs, whoever its users are: network, bodies, readiness, TLS files, metrics of the process.
+// Users, tokens, the store and telemetry have doors of their own.
 
 export { checkKeyLength, createHostAccess, hostNameOf } from './http/access.ts'
 export { createClientNetwork } from './http/client-network.ts'

@@ -1,3 +1,3 @@
-// What our other packages use of @toolshelf/server.
+// For processes that report by OpenTelemetry; loaded on request, because its packages are many.
 
 export { openTelemetry, type Telemetry, type TelemetryOptions } from './otel/telemetry.ts'

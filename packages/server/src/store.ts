@@ -1,4 +1,4 @@
-// What our other packages use of @toolshelf/server.
+// For replicas: the store that they share, in memory or in Redis.
 
 export { createMemoryStore } from './store/memory.ts'
 export { openStateStore } from './store/open.ts'

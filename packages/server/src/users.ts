@@ -1,4 +1,4 @@
-// What our other packages use of @toolshelf/server.
+// For who lets users in, and for `toolshelf users`: keys, the directory of users, what each has used.
 
 export { createKeyAuthenticator, createReplaceableAuthenticator } from './users/authenticator.ts'
 export type { UserDirectory } from './users/directory.ts'
