@@ -1,5 +1,5 @@
 // The documentation: every relative link and anchor resolves, the README stays short, and each client's page has the
-// entry and the file that `toolshelf connect` would name.
+// entry and the file that `toolshelf connect` would name. So does every file that the heads of sources name.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,6 +37,30 @@ describe.each(pages)('%s', (page) => {
 
 it('README.md has at most 900 words beside its code', () => {
   expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MAX_README_WORDS)
+})
+
+it('the heads of files, ARCHITECTURE.md and CONTRIBUTING.md name files that exist', () => {
+  const sources = readdirSync(join(root, 'packages')).map((name) => `packages/${name}/src`)
+  const files = [...sources, 'test', 'scripts', 'bench', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:tsx?|mjs)$/.test(name) && !name.includes('node_modules'))
+      .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
+  )
+  // `core/gate.ts` is short for `packages/core/src/gate.ts`.
+  const known = ['vitest.config.ts', ...files].flatMap((file) => [
+    `/${file}`,
+    `/${file.replace(/^packages\/(\w+)\/src/, '$1')}`,
+  ])
+  const heads = files.map((file) => [file, /^(?:\/\/.*\n)*/.exec(read(file))?.[0] ?? ''] as const)
+  const pages = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].map((page) => [page, read(page)] as const)
+  const missing = [...heads, ...pages].flatMap(([from, text]) =>
+    [...text.matchAll(/(?<![\w@*./-])(?:\.\/)?([\w./-]*\w\.(?:tsx?|mjs))\b/g)]
+      .map(([, path]) => path)
+      .filter((path) => path !== 'test/x.test.ts' && !known.some((file) => file.endsWith(`/${path}`)))
+      .map((path) => `${from}: ${path}`),
+  )
+  expect(heads.length).toBeGreaterThan(500)
+  expect(missing).toEqual([])
 })
 
 describe('docs/decisions', () => {

@@ -1,4 +1,4 @@
-// Statements 24 to 32 through the gateway: replies, their counts, and how they come back. Whole streams: streams.test.ts.
+// Statements 24 to 32 through the gateway: replies, their counts, and how they come back.
 import { describe, expect, test } from 'vitest'
 import type { Fields } from '../../packages/core/src/lib/json.ts'
 import { createMessagesUpstream } from '../../packages/messages/src/upstream/messages.ts'

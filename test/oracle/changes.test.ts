@@ -1,4 +1,4 @@
-// Tools that come and go in the middle of a conversation: wire.md 1.14, statement 42.
+// Tools that come and go in the middle of a conversation: test/statements.md, wire 42.
 import { describe, expect, it } from 'vitest'
 import { renderRequest, visibleTools } from '../../packages/core/src/reading.ts'
 import {

@@ -1,4 +1,4 @@
-// What the model sees, and what a prompt cache keeps of it: wire.md section 7, statements 12 to 16.
+// What the model sees, and what a prompt cache keeps of it: test/statements.md, wire 12 to 16.
 import { describe, expect, it } from 'vitest'
 import { countTokens, extendsPrefix, renderRequest, visibleTools } from '../../packages/core/src/reading.ts'
 import {

@@ -1,4 +1,4 @@
-// Which `tools` and references the API takes: wire.md section 7, statements 1 to 11.
+// Which `tools` and references the API takes: test/statements.md, wire 1 to 11.
 import { describe, expect, it } from 'vitest'
 import { validateRequest } from '../../packages/messages/src/oracle/validate.ts'
 import {

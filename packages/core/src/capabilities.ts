@@ -1,6 +1,5 @@
-// Lists the capabilities of models and back-ends, as data. In core only this file and the prices (`figures/prices.ts`)
-// name models and vendors; other code asks for a capability. Hosts can replace the table or parts of it (option, file or
-// URL).
+// Lists the capabilities of models and back-ends, as data. In core only this file, the prices (`figures.ts`) and the hosted
+// wire (`wires.ts`) name models and vendors. Hosts can replace the table or parts of it (option, file or URL).
 // Implements G1, G3, Q4.
 
 import { fieldsOf, isFields } from './lib/json.ts'

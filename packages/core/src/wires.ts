@@ -1,5 +1,5 @@
 // Defines the interface of a wire: how deferred tools are declared and loaded on one kind of back-end. Everything that a
-// wire writes into a history, fold.ts must read back.
+// wire writes into a history, history.ts must read back.
 // Implements A5, D4, K4, Q1, Q2, Q5, Q7, Q9, S9, S11.
 
 import { capabilityOf } from './capabilities.ts'

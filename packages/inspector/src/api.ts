@@ -1,7 +1,7 @@
 // The contract between the inspector's page and the process that serves it: every endpoint's path, input and output.
 // Imported by both sides, so that neither can change it alone.
 //
-// The page: `src/inspector/page/main.tsx`, which imports its style sheets, is bundled into `page.js` and `page.css`. The
+// The page: `page/main.tsx`, which imports its style sheets, is bundled into `page.js` and `page.css`. The
 // process writes the HTML around them: `<html lang="en">`, an empty `<div id="app">`, and nothing inline. The content
 // security policy allows files and requests of the same origin alone: no inline script, no `style` attribute in markup
 // (styles set by script are fine), images as files or `data:`.

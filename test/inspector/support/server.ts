@@ -1,4 +1,4 @@
-// A small process behind the page for its tests: it keeps the contract of src/inspector/api.ts with given data, searches
+// A small process behind the page for its tests: it keeps the contract of inspector/src/api.ts with given data, searches
 // with the real rankers, and can be cut off.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

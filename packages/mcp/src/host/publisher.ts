@@ -134,7 +134,7 @@ export type ShelvedTool = Tool & { readonly listed: ListedTool }
 /**
  * Converts a listed tool for the shelf. Its ranking hints and marks come from the configuration, and from `_meta` only
  * within limits: a server must not promote its own tools.
- * @param isRefused - Whether it is not always loaded despite its marks (always-load.ts).
+ * @param isRefused - Whether it is not always loaded despite its marks (`AlwaysLoadRefusal`).
  */
 export function toShelvedTool(
   listed: ListedTool,
