@@ -1,4 +1,4 @@
-// Every public door, for the suites: they import this file and packages/testkit, and nothing else of ours. Whoever moves or renames a
+// Every public door, and what has none yet, for the suites: they import this file and packages/testkit, and nothing else of ours. Whoever moves or renames a
 // door changes one line here.
 export * from '../packages/agent/src/index.ts'
 export { type McpHttpOptions, serveMcpGatewayOnHttp } from '../packages/cli/src/http/mcp/http.ts'
