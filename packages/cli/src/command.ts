@@ -89,6 +89,12 @@ export const EXIT_CODES = '0 done, 1 failed, 2 invalid arguments, 3 the model st
 /** One of `EXIT_CODES`; a command that runs another program returns that program's code. */
 export type ExitCode = number
 
+/** Asks a question to which only "y" and "yes" agree; false if nobody can answer. */
+export async function agrees({ ask }: Terminal, question: string): Promise<boolean> {
+  const answer = await ask?.(`${question} [y/N] `)
+  return /^y(?:es)?$/i.test(answer?.trim() ?? '')
+}
+
 /** Thrown for invalid arguments: shown with the command's usage, exit code 2. */
 export class UsageError extends Error {}
 

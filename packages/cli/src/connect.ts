@@ -11,7 +11,15 @@ import {
   ownConfigFile,
   thisMachine,
 } from '@toolshelf/mcp/internal'
-import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import {
+  agrees,
+  type Command,
+  CommandError,
+  filesIn,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { clientEntries } from './connect/apply.ts'
 import { deleteLeftovers, openJournal } from './connect/journal.ts'
 import type { ConnectPlan, PlannedServer } from './connect/plan.ts'
@@ -168,8 +176,7 @@ async function mayWrite(input: Input, count: number, file: string, terminal: Ter
     return false
   }
   const afterwards = input.isSet('no-start') ? '' : ', and start once to list the tools'
-  const answer = await terminal.ask(printable(`Write ${theseServers(count)} to ${file}${afterwards}? [y/N] `))
-  const isYes = /^y(?:es)?$/i.test(answer.trim())
+  const isYes = await agrees(terminal, printable(`Write ${theseServers(count)} to ${file}${afterwards}?`))
   if (!isYes) terminal.print('Nothing is written.')
   return isYes
 }

@@ -11,10 +11,9 @@ import {
   type Profile,
   quote,
   type StateStore,
-  type UsageMeter,
 } from '@toolshelf/core/internal'
 import { ownConfigFile, thisMachine } from '@toolshelf/mcp/internal'
-import { LOOPBACK, type TlsFiles } from '@toolshelf/server/internal'
+import { LOOPBACK } from '@toolshelf/server/internal'
 import type { TokenAccess } from '@toolshelf/server/internal/oauth'
 import type { People, UserDirectory } from '@toolshelf/server/internal/users'
 import { CommandError, type Input, numberIn, type Option, UsageError, urlIn } from './command.ts'
@@ -91,13 +90,8 @@ export const serviceOptions: { readonly [name: string]: Option } = {
   },
 }
 
-/** The values of these options, as both gateways take them. */
-type ServiceSettings = {
-  readonly tls?: TlsFiles
-  readonly hasOpenMetrics: boolean
-}
-
-export function serviceIn(input: Input): ServiceSettings {
+/** Returns the values of these options, as both gateways take them. */
+export function serviceIn(input: Input) {
   const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-ca'].map((option) => input.text(option))
   if ((cert === undefined) !== (key === undefined))
     throw new UsageError('--tls-cert and --tls-key belong together; pass both.')
@@ -246,17 +240,7 @@ function defaultUsersFile(): string {
   return join(ownConfigFile(thisMachine()), '..', 'users.json')
 }
 
-export type GatewayUsers = {
-  readonly users: Authenticator
-  readonly usage: UsageMeter
-  /** Says where clients without a token get one; without metadata while no tokens are accepted. */
-  readonly protectedResource: Pick<TokenAccess, 'metadataAt'>
-  /** Sets the URL at which the gateway listens; tokens are for that one, unless a public URL was given. */
-  setServedUrl(url: string): void
-  /** Reads users, profiles, keys and the OAuth settings again. */
-  reload(): Promise<void>
-  close(): Promise<void>
-}
+export type GatewayUsers = NonNullable<Awaited<ReturnType<typeof gatewayUsersIn>>>
 
 /**
  * Opens the users of a gateway, who have keys or tokens of an identity provider; undefined without `--users` and
@@ -269,7 +253,7 @@ export async function gatewayUsersIn(
   store: StateStore | undefined,
   notify: (message: string) => void,
   { acceptsTokens = false }: { readonly acceptsTokens?: boolean } = {},
-): Promise<GatewayUsers | undefined> {
+) {
   const hasDirectory = input.text('users') !== undefined || input.isSet('users')
   const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
   const { createKeyAuthenticator } = await import('@toolshelf/server/internal/users')
@@ -300,11 +284,14 @@ export async function gatewayUsersIn(
   const own = store ? undefined : createMemoryStore()
   return {
     users: access.users,
-    protectedResource: { metadataAt: (path) => access.tokens()?.metadataAt(path) },
-    setServedUrl(url) {
+    /** Says where clients without a token get one; without metadata while no tokens are accepted. */
+    protectedResource: { metadataAt: (path: string) => access.tokens()?.metadataAt(path) },
+    /** Sets the URL at which the gateway listens; tokens are for that one, unless a public URL was given. */
+    setServedUrl(url: string) {
       servedUrl = url
     },
     usage: createUsageMeter({ store: store ?? own!, notify }),
+    /** Reads users, profiles, keys and the OAuth settings again. */
     async reload() {
       await directory?.reload()
       await access.followed()

@@ -15,7 +15,6 @@ import {
   namedTools,
   openTranscript,
   type PermissionRule,
-  type Permissions,
 } from '@toolshelf/agent'
 import {
   mendTranscript,
@@ -28,7 +27,6 @@ import {
   readSkillFiles,
   readTranscript,
   type SavedConversation,
-  type Skills,
   userSkillFolders,
 } from '@toolshelf/agent/internal'
 import { createShelf, type Shelf, type State, type TraceListener } from '@toolshelf/core'
@@ -47,6 +45,7 @@ import { type LocalMachine, thisMachine, traceServers } from '@toolshelf/mcp/int
 import { openAudit } from './audit.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
 import type { AuditSettings } from './options.ts'
+import { describeProblem } from './servers/config-watch.ts'
 import { withStoredLogins } from './servers/start.ts'
 import { visible } from './terminal/table.ts'
 import type { Project } from './trust/project.ts'
@@ -64,7 +63,7 @@ type AgentSessionOptions = {
   readonly configFiles: readonly string[] | undefined
   /** The trusted content of the folder. */
   readonly project: Project
-  readonly permissions: SessionPermissions
+  readonly permissions: Awaited<ReturnType<typeof openPermissions>>
   /** The session to resume: its file, its name or the start of it, or `last`. */
   readonly resume: string | undefined
   /** URL of a remote skill index. */
@@ -77,20 +76,10 @@ type AgentSessionOptions = {
   readonly notify: (message: string) => void
 }
 
-export type AgentSession = {
-  readonly agent: Agent
-  readonly shelf: Shelf
-  readonly host: McpHost
-  readonly skills: Skills
-  readonly permissions: SessionPermissions
-  readonly file: string
-  /** Whether the conversation is saved: no write has failed, and the file exists. */
-  readonly isKept: () => boolean
-  close(): Promise<void>
-}
+export type AgentSession = Awaited<ReturnType<typeof openAgentSession>>
 
 /** Opens a new session, or resumes one. */
-export async function openAgentSession(options: AgentSessionOptions): Promise<AgentSession> {
+export async function openAgentSession(options: AgentSessionOptions) {
   const { client, model, directory, permissions, notify, contextWindow } = options
   const { permission } = permissions
   if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
@@ -162,6 +151,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     skills,
     permissions,
     file: transcript.file,
+    /** Whether the conversation is saved: no write has failed, and the file exists. */
     isKept: () => !isBroken && existsSync(transcript.file),
     async close() {
       await host.close()
@@ -176,8 +166,7 @@ async function readServers(
   { configFiles, isStrict, notify }: AgentSessionOptions,
 ): Promise<LoadedConfig> {
   const config = await readConfig(files, machine.environment, machine)
-  for (const { file, server, message } of config.problems)
-    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  for (const problem of config.problems) notify(describeProblem(problem))
   if (isStrict && configFiles && config.servers.length === 0 && config.problems.length > 0)
     throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
   return config
@@ -250,14 +239,6 @@ export const ruleOptions: { readonly [name: string]: Option } = {
   },
 }
 
-/** The permissions of a session, with changes that are stored beyond it. */
-type SessionPermissions = Permissions & {
-  /** Adds a rule; a rule with a scope beyond the session is stored on disk. */
-  readonly keep: (rule: PermissionRule) => Promise<void>
-  /** Removes a rule, on disk too. Returns false if there is no such rule. */
-  readonly forget: (rule: PermissionRule) => Promise<boolean>
-}
-
 /** Returns the rules of `--allow` and `--deny`. */
 export function rulesFromFlags(input: Input): PermissionRule[] {
   const rulesOf = (effect: RuleEffect) =>
@@ -282,7 +263,7 @@ type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
 }
 
 /** Opens the permissions. Rejects if the user's own rules cannot be read, because there may be a deny rule among them. */
-export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
+export async function openPermissions(options: OpenPermissionsOptions) {
   const { machine, project, fromFlags, ask, refusal } = options
   const own = openUserRules(machine)
   const kept = await own.read().catch((error: Error) => {
@@ -298,11 +279,13 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
   })
   return {
     ...permissions,
-    async keep(rule) {
+    /** Adds a rule; a rule with a scope beyond the session is stored on disk. */
+    async keep(rule: PermissionRule) {
       permissions.add(rule)
       if (isStored(rule)) await own.add([rule])
     },
-    async forget(rule) {
+    /** Removes a rule, on disk too. Returns false if there is no such rule. */
+    async forget(rule: PermissionRule) {
       const wasKept = isStored(rule) && (await own.remove(rule))
       return permissions.remove(rule) || wasKept
     },

@@ -15,6 +15,7 @@ import {
 } from '@toolshelf/mcp'
 import { thisMachine, toShelvedTool } from '@toolshelf/mcp/internal'
 import { CommandError, type Option, type Terminal, UsageError } from './command.ts'
+import { describeProblem } from './servers/config-watch.ts'
 import { toStart } from './servers/listing-host.ts'
 import { movedServersAdvice, reportWaiting, withStoredLogins } from './servers/start.ts'
 import { printable } from './terminal/pen.ts'
@@ -172,8 +173,7 @@ async function readServers(
   const { servers, problems } = await readConfig(files)
   const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined
   if (moved !== undefined) throw new CommandError(moved)
-  for (const { file, server, message } of problems)
-    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  for (const problem of problems) notify(describeProblem(problem))
   if (servers.length > 0) return servers
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,

@@ -9,7 +9,7 @@ import {
   type Pins,
   pinnedParts,
 } from '@toolshelf/mcp/internal'
-import { CommandError, type ExitCode, foldedLine, type Input, type Terminal } from './command.ts'
+import { agrees, CommandError, type ExitCode, foldedLine, type Input, type Terminal } from './command.ts'
 import { storeIn } from './options.ts'
 import { table } from './terminal/table.ts'
 
@@ -46,7 +46,8 @@ export async function trustServer(
     if (!isJson && changes.length > 0 && !input.isSet('yes'))
       for (const change of changes)
         terminal.print(readable(change, terminal.isInteractive && !process.env.NO_COLOR))
-    const isAccepting = input.isSet('yes') || (!isJson && changes.length > 0 && (await agrees(terminal)))
+    const isAccepting =
+      input.isSet('yes') || (!isJson && changes.length > 0 && (await agrees(terminal, 'Accept the changes?')))
     if (isJson && !isAccepting) terminal.print(toJson({ server, changed: changes.map(asJson) }))
     if (!isAccepting) {
       if (!isJson && changes.length > 0)
@@ -63,11 +64,6 @@ export async function trustServer(
       terminal.print(`Accepted: ${titleOf(change)} (${placesOf(change)}).`)
     return 0
   })
-}
-
-async function agrees(terminal: Terminal): Promise<boolean> {
-  const answer = await terminal.ask?.('Accept the changes? [y/N] ')
-  return /^y(es)?$/i.test(answer?.trim() ?? '')
 }
 
 /** Prints how many tools and prompts of each server are known, and how many changed. */

@@ -23,13 +23,11 @@ import {
   withWorkspace,
 } from '@toolshelf/mcp/internal'
 
-/** State of a planned server in our file. `kept`: it is already there. */
-type ImportState = 'new' | 'kept'
-
 /** A server to take over, under its new name. */
 export type PlannedServer = {
   readonly name: string
-  readonly state: ImportState
+  /** `kept`: it is already in our file. */
+  readonly state: 'new' | 'kept'
   /** The server that it was renamed for; if it is kept, the one in our file, if the user has narrowed that. */
   readonly other: OtherServer | undefined
   readonly clients: readonly string[]
@@ -285,40 +283,29 @@ export function textsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }
 
-/** The settings of an entry, compared as they would be written: paths are absolute, references unexpanded. */
-type EntrySettings = {
-  /** What every client can set. */
-  readonly common: {
-    readonly transport: object
-    readonly disabled: boolean
-    /** Sorted; without patterns, all tools are allowed. */
-    readonly allow: readonly string[]
-    readonly deny: readonly string[]
-    readonly connectTimeoutMs: number
-    readonly callTimeoutMs: number
-  }
-  /** Timeouts that the entry itself sets. */
-  readonly timeouts: readonly ('connectTimeoutMs' | 'callTimeoutMs')[]
-  /** What only Toolshelf's own file sets, such as `lazy`; without those that are not set. */
-  readonly own: { readonly [key: string]: unknown }
-}
+type EntrySettings = ReturnType<typeof settingsOf>
 
-function settingsOf(entry: ServerEntry, server: ServerConfig): EntrySettings {
+/** The settings of an entry, compared as they would be written: paths are absolute, references unexpanded. */
+function settingsOf(entry: ServerEntry, server: ServerConfig) {
   const { name: _name, source: _source, variables: _variables, blocked: _blocked, ...settings } = server
   const { transport: _transport, disabled, allow, deny, connectTimeoutMs, callTimeoutMs, ...own } = settings
   const timeouts = (['connectTimeout', 'callTimeout'] as const)
     .filter((key) => entry.fields[key] != null)
     .map((key) => `${key}Ms` as const)
   return {
+    /** What every client can set. */
     common: {
       transport: programOf(entry, server),
       disabled,
+      /** Sorted; without patterns, all tools are allowed. */
       allow: allow.includes('*') ? [] : sorted(allow),
       deny: sorted(deny),
       connectTimeoutMs,
       callTimeoutMs,
     },
+    /** Timeouts that the entry itself sets. */
     timeouts,
+    /** What only Toolshelf's own file sets, such as `lazy`; without those that are not set. */
     own: Object.fromEntries(Object.entries(own).filter(([, value]) => isSet(value))),
   }
 }
@@ -328,9 +315,8 @@ const sorted = (texts: readonly string[]) => [...new Set(texts)].sort()
 const isSet = (value: unknown) =>
   value !== undefined && value !== false && !(isFields(value) && Object.keys(value).length === 0)
 
-function isSame(one: EntrySettings, other: EntrySettings): boolean {
-  return isDeepStrictEqual(one.common, other.common) && isDeepStrictEqual(one.own, other.own)
-}
+const isSame = (one: EntrySettings, other: EntrySettings) =>
+  isDeepStrictEqual(one.common, other.common) && isDeepStrictEqual(one.own, other.own)
 
 /** Returns whether a server of our file is the one of a client's entry; what only our file can set may be added to it. */
 function isSameInOurs(ours: EntrySettings, theirs: EntrySettings): boolean {

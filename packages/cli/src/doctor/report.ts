@@ -35,71 +35,19 @@ import {
 } from '@toolshelf/mcp/internal'
 import { count, counted } from '../terminal/pen.ts'
 
-export type Report = {
-  readonly servers: readonly ServerReport[]
-  readonly total: Total
-  /** The five largest of all servers. */
-  readonly heaviest: readonly HeavyTool[]
-  readonly sharedNames: readonly SharedName[]
-  readonly configProblems: readonly ConfigProblem[]
-  /** What a conversation would cost with and without Toolshelf; missing if there is nothing to defer. */
-  readonly projection: Projection | null
-  /** Definition tokens from which on that conversation saves anything. */
-  readonly breakEven: number
-  /** Clients among the sources of these servers that defer tools themselves. */
-  readonly deferringClients: readonly string[]
-  /** How the tokens were counted, and how the projection was made. */
-  readonly method: string
-  readonly arithmetic: string
-}
+export type Report = ReturnType<typeof makeReport>
 
-export type ServerReport = {
-  readonly name: string
-  /** `untrusted`: it came with the folder, the user has not trusted it, and it was not started. */
-  readonly state: ServerState | 'untrusted'
-  readonly reason: string | null
-  /** The last lines of stderr of a server that did not connect. */
-  readonly stderr: string
-  readonly startMilliseconds: number | null
-  readonly transport: string
-  /** The configuration it came from. */
-  readonly source: string
-  /** The name that the server reports. */
-  readonly software: string | null
-  readonly protocol: string | null
-  readonly tools: number
-  readonly tokens: number
-  /** Share of the context window, from 0 to 1 and beyond. */
-  readonly share: number
-  /** Tokens of the tools that are never deferred. */
-  readonly alwaysLoaded: number
-  /** While none of its tools is loaded. */
-  readonly tokensSavedPerRequest: number
-  readonly heaviest: readonly HeavyTool[]
-  readonly alwaysLoadAdvice: AlwaysLoadAdvice | null
-  readonly problems: readonly ReportedProblem[]
-  /** Own names of tools hidden by rules. */
-  readonly hidden: readonly string[]
-  /** Rules that match no tool. */
-  readonly idleRules: readonly string[]
-  /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for that reason. */
-  readonly changed: readonly string[]
-  readonly held: readonly string[]
-}
-
-/** One of the largest tools, with its share of the context window. */
-export type HeavyTool = {
-  readonly server: string
-  readonly tool: string
-  readonly tokens: number
-  readonly share: number
-}
-
-export type AlwaysLoadAdvice = {
-  readonly tools: readonly string[]
-  readonly tokens: number
-  readonly reason: string
-}
+export type ServerReport = ReturnType<typeof identityOf> &
+  ReturnType<typeof costOf> & {
+    readonly heaviest: ReturnType<typeof heaviestOf>
+    readonly alwaysLoadAdvice: ReturnType<typeof alwaysLoadAdviceFor>
+    readonly problems: readonly ReportedProblem[]
+    /** Rules that match no tool. */
+    readonly idleRules: readonly string[]
+    /** Own names of tools that changed since they were pinned, and of those that the gateway holds back for that reason. */
+    readonly changed: readonly string[]
+    readonly held: readonly string[]
+  }
 
 export type ReportedProblem = {
   readonly tool: string
@@ -108,29 +56,7 @@ export type ReportedProblem = {
 }
 
 /** Sums over all servers. */
-export type Total = {
-  readonly servers: number
-  readonly connected: number
-  readonly failed: number
-  readonly disabled: number
-  /** Servers of a folder that is not trusted. */
-  readonly untrusted: number
-  /** Configured, but not startable. */
-  readonly leftOut: number
-  readonly tools: number
-  readonly tokens: number
-  readonly share: number
-  readonly window: number
-  readonly alwaysLoaded: number
-  readonly ownTools: number
-  readonly serverNames: number
-  /** Tokens that a request sends through the gateway before anything is searched for. */
-  readonly withDeferral: number
-  /** The same with the library, which announces the names of all tools. */
-  readonly withLibrary: number
-  /** Until something is searched for. */
-  readonly tokensSavedPerRequest: number
-}
+export type Total = ReturnType<typeof totalOf>
 
 /** A server that was not started because its folder is not trusted. */
 export type UntrustedServer = {
@@ -166,7 +92,7 @@ const TOOLS_PER_SEARCH = 5
 const MAX_HEAVIEST = 5
 
 /** Makes the report from the state and the tools of each server. */
-export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
+export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}) {
   const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
   const measured = measureTools(statuses, window)
   const tools = groupBy(measured.tools, ({ server }) => server)
@@ -195,11 +121,14 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
   return {
     servers,
     total,
+    /** The five largest of all servers. */
     heaviest: heaviestOf(measured.tools, window),
     sharedNames: sharedNames(measured.tools),
     configProblems,
     ...savingsOf(total, measured.tools, options),
+    /** Clients among the sources of these servers that defer tools themselves. */
     deferringClients: DEFERRING_CLIENTS.filter((client) => clients.includes(client)),
+    /** How the tokens were counted, and how the projection was made. */
     method: METHOD,
     arithmetic: arithmeticOf(total, measured.tools),
   }
@@ -209,7 +138,9 @@ function savingsOf(total: Total, tools: readonly MeasuredTool[], { model, prices
   const search = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
   const costs = { definitions: total.tokens, withDeferral: total.withDeferral, search, model, prices }
   return {
+    /** What a conversation would cost with and without Toolshelf; null if there is nothing to defer. */
     projection: total.ownTools === 0 ? null : project(costs),
+    /** Definition tokens from which on that conversation saves anything. */
     breakEven: total.ownTools === 0 ? 0 : breakEven(costs),
   }
 }
@@ -225,14 +156,19 @@ function identityOf(status: ServerStatus) {
   const { name, state, reason, config, info, hidden } = status
   return {
     name,
-    state,
+    /** `untrusted`: it came with the folder, the user has not trusted it, and it was not started. */
+    state: state as ServerState | 'untrusted',
     reason: reason ?? null,
+    /** The last lines of stderr of a server that did not connect. */
     stderr: state === 'failed' || state === 'pending' ? status.stderr : '',
     startMilliseconds: status.startMilliseconds ?? null,
-    transport: config.transport.kind,
+    transport: config.transport.kind as string,
+    /** The configuration it came from. */
     source: config.source,
+    /** The name that the server reports. */
     software: info ? `${info.name} ${info.version}` : null,
     protocol: status.protocol ?? null,
+    /** Own names of tools hidden by rules. */
     hidden,
   }
 }
@@ -266,18 +202,21 @@ function costOf(tools: readonly MeasuredTool[], window: number) {
   return {
     tools: tools.length,
     tokens,
+    /** Share of the context window, from 0 to 1 and beyond. */
     share: tokens / window,
+    /** Tokens of the tools that are never deferred. */
     alwaysLoaded: tokens - deferred,
+    /** While none of its tools is loaded. */
     tokensSavedPerRequest: deferred,
   }
 }
 
 function totalOf(
   servers: readonly ServerReport[],
-  { tools, ownTools, serverNames, library }: Measured,
+  { tools, ownTools, serverNames, library }: ReturnType<typeof measureTools>,
   problems: readonly ConfigProblem[],
   window: number,
-): Total {
+) {
   const started = new Set(servers.map(({ name }) => name))
   const named = new Set(problems.flatMap(({ server }) => server ?? []))
   const tokens = tokensOf(tools)
@@ -288,7 +227,9 @@ function totalOf(
     connected: servers.filter(({ state }) => state === 'connected').length,
     failed: servers.filter(({ state }) => state === 'failed' || state === 'pending').length,
     disabled: servers.filter(({ state }) => state === 'disabled').length,
+    /** Servers of a folder that is not trusted. */
     untrusted: servers.filter(({ state }) => state === 'untrusted').length,
+    /** Configured, but not startable. */
     leftOut: [...named].filter((name) => !started.has(name)).length,
     tools: tools.length,
     tokens,
@@ -297,8 +238,11 @@ function totalOf(
     alwaysLoaded,
     ownTools,
     serverNames,
+    /** Tokens that a request sends through the gateway before anything is searched for. */
     withDeferral,
+    /** The same with the library, which announces the names of all tools. */
     withLibrary: alwaysLoaded + library,
+    /** Until something is searched for. */
     tokensSavedPerRequest: tokens - withDeferral,
   }
 }
@@ -326,7 +270,7 @@ function meanOfDeferred(tools: readonly MeasuredTool[]): number {
   return deferred.length === 0 ? 0 : Math.round(tokensOf(deferred) / deferred.length)
 }
 
-function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[] {
+function heaviestOf(tools: readonly MeasuredTool[], window: number) {
   return [...tools]
     .sort((a, b) => b.tokens - a.tokens)
     .slice(0, MAX_HEAVIEST)
@@ -334,7 +278,7 @@ function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[]
 }
 
 /** Worthwhile if sending a server's tools in every request costs less than searching for them. */
-function alwaysLoadAdviceFor(tools: readonly MeasuredTool[]): AlwaysLoadAdvice | null {
+function alwaysLoadAdviceFor(tools: readonly MeasuredTool[]) {
   const deferred = tools.filter(({ isDeferred }) => isDeferred)
   const tokens = tokensOf(deferred)
   const isAlone = tools.length === 1 && tokens <= 2 * SEARCH_TOKENS
@@ -361,16 +305,6 @@ type MeasuredTool = {
   readonly isDeferred: boolean
 }
 
-/** All tools with their sizes, and what Toolshelf would send instead of their definitions. */
-type Measured = {
-  readonly tools: readonly MeasuredTool[]
-  /** What the gateway sends instead of definitions: its own two tools, and the line that names the servers. */
-  readonly ownTools: number
-  readonly serverNames: number
-  /** What the library sends instead: its search tool, and the announced names of all tools. */
-  readonly library: number
-}
-
 /** Puts the tools of all servers on a new shelf. */
 export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
   return createPureShelf({
@@ -384,8 +318,8 @@ export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
   })
 }
 
-/** Measures the tools of all servers; `window` is the size of the context window in tokens. */
-export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
+/** Measures the tools of all servers, and what Toolshelf would send instead of their definitions; `window` is the size of the context window in tokens. */
+export function measureTools(statuses: readonly ServerStatus[], window: number) {
   const shelf = shelfOf(statuses)
   const partition = shelf.partition()
   const tools = partition.pool.tools.map((entry): MeasuredTool => {
@@ -415,6 +349,7 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
   })
   return {
     tools,
+    /** What the gateway sends instead of definitions: its own two tools, and the line that names the servers. */
     ownTools:
       ownTokens(
         gatewaySearchTool(
@@ -423,6 +358,7 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
         ),
       ) + ownTokens(gatewayCallTool),
     serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
+    /** What the library sends instead: its search tool, and the announced names of all tools. */
     library:
       definitionTokens({ json: JSON.stringify(searchTool(settings)) }) + estimateTokens(announced.text),
   }
@@ -449,8 +385,6 @@ type NameProblem = {
   readonly message: string
 }
 
-type SharedName = { readonly tool: string; readonly servers: readonly string[] }
-
 const MAX_NAME_LENGTH = 64
 
 /** Returns the tools whose names clash, are too long, or have characters that the API does not allow. */
@@ -472,7 +406,7 @@ function problemOf({ server, tool, name }: MeasuredTool): NameProblem | undefine
 }
 
 /** Returns the names that several servers use. Harmless with the server as prefix; clients that omit it confuse the tools. */
-function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
+function sharedNames(tools: readonly MeasuredTool[]) {
   return [...groupBy(tools, ({ tool }) => tool)]
     .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))
     .filter(({ servers }) => servers.length > 1)

@@ -13,6 +13,7 @@ import {
   projectConfigFiles,
   readEntries,
 } from '@toolshelf/mcp/internal'
+import { describeProblem } from '../servers/config-watch.ts'
 import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/permission-file.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './store.ts'
 
@@ -93,12 +94,7 @@ const MAX_REPORTED = 10
 
 /** Describes the problems of the folder's files, one sentence each. */
 export function troublesOf({ problems, notices }: Project): string[] {
-  const all = [
-    ...problems.map(
-      ({ file, server, message }) => `${file}${server ? `, server "${server}"` : ''}: ${message}`,
-    ),
-    ...notices,
-  ]
+  const all = [...problems.map(describeProblem), ...notices]
   const rest = all.length - MAX_REPORTED
   return rest > 0 ? [...all.slice(0, MAX_REPORTED), `${rest} more files of this folder have problems.`] : all
 }

@@ -11,7 +11,7 @@ import {
   type LocalMachine,
   ownConfigFile,
 } from '@toolshelf/mcp/internal'
-import { CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
+import { agrees, CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
 import { printable } from '../../terminal/pen.ts'
 import { type ApplyPlan, type ClientChange, planApply, type Snapshot, takeSnapshot } from '../apply.ts'
 import { commitWrites, type FileWrite, openJournal, type WriteOutcome } from '../journal.ts'
@@ -147,10 +147,8 @@ async function choose(
     const change = hasEntry ? { ...planned, ...planned.bare?.() } : planned
     if (!input.isSet('json')) showChange(change, servers, terminal)
     if (input.isSet('yes')) chosen.push(change)
-    else if (terminal.ask && !input.isSet('json')) {
-      const answer = await terminal.ask(`Change ${printable(change.before.file)}? [y/N] `)
-      if (/^y(?:es)?$/i.test(answer.trim())) chosen.push(change)
-    }
+    else if (!input.isSet('json') && (await agrees(terminal, `Change ${printable(change.before.file)}?`)))
+      chosen.push(change)
   }
   if (changes.length === 0 || chosen.length > 0 || input.isSet('json')) return chosen
   if (!terminal.ask)

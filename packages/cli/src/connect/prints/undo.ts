@@ -12,7 +12,7 @@ import {
   restoreServers,
   type ServerEntry,
 } from '@toolshelf/mcp/internal'
-import { CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
+import { agrees, CommandError, filesIn, type Input, type Terminal } from '../../command.ts'
 import { printable } from '../../terminal/pen.ts'
 import {
   type ApplyRecord,
@@ -155,8 +155,7 @@ async function mayUndo(
     throw new CommandError(
       'cannot ask without a terminal, so nothing is put back. Run it in a terminal, or add --yes.',
     )
-  const answer = await terminal.ask(`Put ${printable(file.file)} back? [y/N] `)
-  return /^y(?:es)?$/i.test(answer.trim())
+  return agrees(terminal, `Put ${printable(file.file)} back?`)
 }
 
 /** The servers of a text, to hide their secrets. */
