@@ -1,5 +1,5 @@
-// Every public door, and what has none yet, for the suites: they import this file and packages/testkit, and nothing else of ours. Whoever moves or renames a
-// door changes one line here.
+// Every public door, and what has none yet, for the suites: they import this file and packages/testkit, and nothing else of
+// ours. Whoever moves or renames a door changes one line here.
 export * from '../packages/agent/src/index.ts'
 export { type McpHttpOptions, serveMcpGatewayOnHttp } from '../packages/cli/src/http/mcp/http.ts'
 export { createMessagesMetrics } from '../packages/cli/src/http/messages/metrics.ts'
