@@ -43,7 +43,7 @@ const events: readonly Section[] = [
     text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `@toolshelf/messages` receives the record itself.',
     types: [
       'cli/src/http/messages/server.ts#RequestRecord',
-      'messages/src/request-outcome.ts#RequestOutcome',
+      'messages/src/observe-reply.ts#RequestOutcome',
       'core/src/figures.ts#Figures',
     ],
   },
