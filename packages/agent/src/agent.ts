@@ -46,7 +46,6 @@ class AgentLoop implements Agent {
   readonly #options: AgentOptions
   readonly #tools: ReadonlyMap<string, AgentTool>
   readonly #history: AgentHistory
-  readonly #maxTokens: number
   readonly #cacheMarks = { isRefused: false }
   /** The number of messages after the last compaction, successful or not. */
   #compactedTo = Number.NEGATIVE_INFINITY
@@ -54,12 +53,11 @@ class AgentLoop implements Agent {
   #task: Message | undefined
 
   constructor(options: AgentOptions) {
-    const { shelf, tools = [], model, contextWindow = CONTEXT_WINDOW, maxTokens = MAX_TOKENS } = options
+    const { shelf, tools = [], model, contextWindow = CONTEXT_WINDOW } = options
     this.shelf = shelf
     this.contextWindow = contextWindow
     this.model = model
     this.#options = options
-    this.#maxTokens = maxTokens
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#history = new AgentHistory(options.messages ?? [], options.onHistory)
     const { byName } = shelf.partition().pool
@@ -136,11 +134,11 @@ class AgentLoop implements Agent {
   }
 
   async *#askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
-    const { client, system, retries = RETRIES, wait = pause, trace } = this.#options
+    const { client, system, retries = RETRIES, wait = pause, trace, maxTokens = MAX_TOKENS } = this.#options
     const { model, shelf, messages } = this
     const request = {
       model,
-      max_tokens: this.#maxTokens,
+      max_tokens: maxTokens,
       ...(system ? { system } : {}),
       messages: messages as readonly MessageLike[],
     }
@@ -204,19 +202,11 @@ class AgentLoop implements Agent {
     signal: AbortSignal,
     keep = KEPT_MESSAGES,
   ): AsyncGenerator<AgentEvent, boolean> {
-    const { client } = this.#options
+    const { client, maxTokens = MAX_TOKENS } = this.#options
     const { shelf, model, contextWindow } = this
+    const task = this.#task
     const before = this.messages.length
-    const asking = {
-      client,
-      shelf,
-      model,
-      maxTokens: this.#maxTokens,
-      contextWindow,
-      trigger,
-      keep,
-      task: this.#task,
-    }
+    const asking = { client, shelf, model, maxTokens, contextWindow, trigger, keep, task }
     try {
       this.#history.replace(await compactMessages(this.messages, asking, signal))
     } catch (error) {

@@ -45,12 +45,8 @@ export async function compactMessages(
       : `\n\nThe user's newest message, which you are working on:\n${wordsOf(task)}`
     return `Summary of the conversation so far:\n${text}${words}`
   }
-  const compacted = await shelf.compact(messages as readonly MessageLike[], {
-    summarize,
-    keep,
-    trigger,
-  })
-  return compacted as Message[]
+  const compacted = shelf.compact(messages as readonly MessageLike[], { summarize, keep, trigger })
+  return (await compacted) as Message[]
 }
 
 function wordsOf({ content }: Message): string {

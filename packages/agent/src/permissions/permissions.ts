@@ -108,22 +108,17 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)
     if (judged.effect === 'deny') return refusedBy(judged.rule, call)
-    const { script, server } = request
+    const { isHarmless, script, ...asked } = request
+    const { server } = asked
     // One answer allows all of a script's calls of a server's tool. Commands and files are decided each time.
     const isPlanned = () =>
       script !== undefined && server !== undefined && approved.get(script)?.has(call.tool) === true
     if (judged.rule === undefined && isPlanned()) return allowed(call)
     const suggested = judged.rule ? [] : workingRules(call, folders, parse)
     const question: PermissionQuestion = {
-      call: request.call,
-      server: request.server,
-      folder: request.folder,
-      agent: request.agent,
-      signal: request.signal,
-      accesses: call.accesses,
-      change: request.change,
+      ...asked,
       suggested,
-      isAllowed: () => isPlanned() || judge(call, request.isHarmless).effect === 'allow',
+      isAllowed: () => isPlanned() || judge(call, isHarmless).effect === 'allow',
       ...(script && server !== undefined ? { script } : {}),
     }
     if (!ask) {

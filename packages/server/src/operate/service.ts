@@ -33,17 +33,7 @@ export type TlsFiles = {
 }
 
 /** Certificates in use; `close` stops watching their files. */
-type TlsSource = {
-  readonly options: SecureContextOptions & {
-    readonly requestCert: boolean
-    readonly rejectUnauthorized: boolean
-  }
-  /** Sets the server's certificates, now and whenever they change. */
-  attach(server: HttpsServer): void
-  /** Rereads the files; keeps the current certificates if the new ones cannot be used. */
-  reload(): void
-  close(): void
-}
+type TlsSource = ReturnType<typeof openTlsFiles>
 
 type TlsSourceOptions = {
   readonly notify?: ((message: string) => void) | undefined
@@ -52,15 +42,10 @@ type TlsSourceOptions = {
 }
 
 /** Reads the files; throws an `OptionError` if they cannot be used. */
-export function openTlsFiles(
-  files: TlsFiles,
-  { notify, intervalMs = 1000 }: TlsSourceOptions = {},
-): TlsSource {
+export function openTlsFiles(files: TlsFiles, { notify, intervalMs = 1000 }: TlsSourceOptions = {}) {
   let inUse = readFiles(files)
   const servers = new Set<HttpsServer>()
-  const paths = [files.cert, files.key, ...(files.ca === undefined ? [] : [files.ca])].map((file) =>
-    resolve(file),
-  )
+  const paths = namesIn(files).map((file) => resolve(file))
 
   function reload(): void {
     let next: SecureContextOptions
@@ -83,7 +68,9 @@ export function openTlsFiles(
       const isMutual = files.ca !== undefined
       return { ...inUse, requestCert: isMutual, rejectUnauthorized: isMutual }
     },
-    attach: (server) => void servers.add(server),
+    /** Sets the server's certificates, now and whenever they change. */
+    attach: (server: HttpsServer) => void servers.add(server),
+    /** Rereads the files; keeps the current certificates if the new ones cannot be used. */
     reload,
     close() {
       for (const path of paths) unwatchFile(path, reload)
@@ -92,7 +79,12 @@ export function openTlsFiles(
   }
 }
 
-function readFiles({ cert, key, ca }: TlsFiles): SecureContextOptions {
+function namesIn({ cert, key, ca }: TlsFiles): string[] {
+  return [cert, key, ...(ca === undefined ? [] : [ca])]
+}
+
+function readFiles(files: TlsFiles): SecureContextOptions {
+  const { cert, key, ca } = files
   const read = {
     cert: readPem('cert', cert),
     key: readPem('key', key),
@@ -102,10 +94,9 @@ function readFiles({ cert, key, ca }: TlsFiles): SecureContextOptions {
   try {
     createSecureContext(read)
   } catch (error) {
-    const files = [cert, key, ...(ca === undefined ? [] : [ca])].join(', ')
     throw new OptionError(
       'tls',
-      `${files}: ${(error as Error).message}`,
+      `${namesIn(files).join(', ')}: ${(error as Error).message}`,
       'use a certificate and its private key, both as PEM',
     )
   }

@@ -256,21 +256,9 @@ export function readKey(id: string, value: unknown): KeyRecord {
 }
 
 /** Returns the JSON value of a profile, as `readProfile` accepts it. */
-export function profileJson({
-  servers,
-  tools,
-  listing,
-  mode,
-  resultBudget,
-  limits,
-  isOperator,
-}: Profile): Fields {
+export function profileJson({ name: _, limits, isOperator, ...others }: Profile): Fields {
   return {
-    servers,
-    tools,
-    ...(listing === undefined ? {} : { listing }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(resultBudget === undefined ? {} : { resultBudget }),
+    ...others,
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(isOperator ? { operator: true } : {}),
   }

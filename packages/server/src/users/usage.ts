@@ -5,7 +5,6 @@ import {
   hasCode,
   type StateStore,
   type UsageKind,
-  type UsageLimits,
   type UsageMeter,
   type User,
 } from '@toolshelf/core/internal'
@@ -18,17 +17,13 @@ type UsageMeterOptions = {
   readonly now?: () => number
 }
 
-type Window = {
-  readonly name: 'minute' | 'day'
-  readonly ms: number
-  readonly suffix: 'PerMinute' | 'PerDay'
-}
+type Window = (typeof WINDOWS)[number]
 
 /** The shorter window first: what it refuses does not count in the longer one. */
-const WINDOWS: readonly Window[] = [
+const WINDOWS = [
   { name: 'minute', ms: 60_000, suffix: 'PerMinute' },
   { name: 'day', ms: 86_400_000, suffix: 'PerDay' },
-]
+] as const
 /** Milliseconds by which a counter outlives its window, because clocks differ. */
 const SLACK_MS = 60_000
 /** Estimates count in this window and the next; those of a killed process are then forgotten. */
@@ -124,7 +119,7 @@ function nameOf(id: string): string {
 
 function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window; readonly limit: number }[] {
   return WINDOWS.flatMap((window) => {
-    const limit = profile.limits[`${kind}${window.suffix}` as keyof UsageLimits]
+    const limit = profile.limits[`${kind}${window.suffix}`]
     return limit === undefined ? [] : [{ window, limit }]
   })
 }

@@ -223,8 +223,13 @@ async function fetchKeys(issuer: string, fetch: typeof globalThis.fetch): Promis
 
 /** Returns the URL of the keys from the discovery document of OpenID Connect, or that of RFC 8414. */
 async function findKeysAddress(issuer: string, fetch: typeof globalThis.fetch): Promise<string> {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
   let reason: unknown
-  for (const address of discoveryAddresses(issuer)) {
+  for (const address of [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ]) {
     try {
       const { issuer: named, jwks_uri: keys } = fieldsOf(await fetchJson(address, fetch))
       if (named !== issuer) throw new Error('its discovery document names another issuer')
@@ -235,15 +240,6 @@ async function findKeysAddress(issuer: string, fetch: typeof globalThis.fetch): 
     }
   }
   throw reason
-}
-
-function discoveryAddresses(issuer: string): readonly string[] {
-  const { origin, pathname } = new URL(issuer)
-  const path = pathname.replace(/\/$/, '')
-  return [
-    `${origin}${path}/.well-known/openid-configuration`,
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-  ]
 }
 
 async function fetchJson(address: string, fetch: typeof globalThis.fetch): Promise<unknown> {
