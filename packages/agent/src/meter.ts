@@ -27,7 +27,6 @@ export type AgentMeter = {
   readonly figures: () => Figures
 }
 
-/** Options of `createAgentMeter`. */
 type AgentMeterOptions = {
   /** The shelf whose definitions a request without tool search would contain. */
   readonly shelf: Shelf

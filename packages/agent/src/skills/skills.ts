@@ -31,7 +31,6 @@ const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 /** Maximum characters of a description in an offer. */
 const MAX_LINE_LENGTH = 240
 
-/** Lists skills, one per line. */
 function skillLines(skills: readonly Skill[]): string {
   return skills
     .map(({ name, description }) => `- ${name}: ${oneLine(description, MAX_LINE_LENGTH)}`)

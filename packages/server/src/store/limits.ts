@@ -44,14 +44,12 @@ export function withChecks(store: StateStore): StateStore {
   }
 }
 
-/** Throws for keys and channels that a store refuses. */
 function checkKey(key: string): void {
   const bytes = Buffer.byteLength(key)
   if (bytes === 0 || bytes > MAX_KEY_BYTES)
     throw new StoreError(`invalid key of ${bytes} bytes: expected 1 to ${MAX_KEY_BYTES} bytes`)
 }
 
-/** Throws for values and messages that are too long. */
 function checkValue(value: string): void {
   if (value.length > MAX_VALUE_LENGTH)
     throw new StoreError(`the value has ${value.length} characters; the limit is ${MAX_VALUE_LENGTH}`)
@@ -64,7 +62,6 @@ function checkTtl(ttlMs: number): number {
   return Math.ceil(ttlMs)
 }
 
-/** Throws for an addition that is not a number. */
 function checkAmount(amount: number): void {
   if (!Number.isFinite(amount)) throw new StoreError(`amount is ${amount}; expected a finite number`)
 }

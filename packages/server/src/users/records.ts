@@ -130,7 +130,6 @@ function readUid(place: string, uid: unknown): string {
   throw wrong(`${place}.uid`, uid, '32 hexadecimal digits; leave it out of a file, and it is written')
 }
 
-/** Creates the `uid` of a new user. */
 function newUid(): string {
   return randomBytes(16).toString('hex')
 }
