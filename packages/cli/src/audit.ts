@@ -2,8 +2,8 @@
 // names a collector.
 import { resolve } from 'node:path'
 import type { TraceRecord } from '@toolshelf/core/internal'
-import { createTraceStream, openAuditFile, type TraceStream } from '@toolshelf/core/internal/node'
-import { createEventRing, createFileFeed, type EventFeed } from '@toolshelf/inspector'
+import { createTraceStream, openAuditFile } from '@toolshelf/core/internal/node'
+import { createEventRing, createFileFeed } from '@toolshelf/inspector'
 import type { ServerConfig } from '@toolshelf/mcp'
 import { createTextRedactor, isSecretName } from '@toolshelf/mcp/internal'
 import type { Telemetry, TelemetryOptions } from '@toolshelf/server/internal/otel'
@@ -11,16 +11,7 @@ import type { AuditSettings } from './options.ts'
 import { version } from './version.ts'
 
 /** The events of a command, and the secrets that are hidden in them. */
-export type Audit = {
-  readonly stream: TraceStream
-  /** Where the inspector reads them: the file, or the memory of the process; undefined without either. */
-  readonly feed: EventFeed | undefined
-  readonly redact: (text: string) => string
-  /** Hides the secrets of these servers too, from now on. */
-  readonly setServers: (servers: readonly ServerConfig[]) => void
-  /** Writes and sends what has happened so far, within limits. */
-  readonly close: () => Promise<void>
-}
+export type Audit = NonNullable<ReturnType<typeof openAudit>>
 
 type AuditOptions = {
   readonly secrets?: readonly string[]
@@ -33,7 +24,7 @@ type AuditOptions = {
 export function openAudit(
   settings: AuditSettings | undefined,
   { secrets, isInspected = false, notify }: AuditOptions,
-): Audit | undefined {
+) {
   const { redact, setServers } = createEventRedactor(secrets)
   const file = settings && openAuditFile(settings.file, { hasContent: settings.hasContent, notify, redact })
   const ring = !settings && isInspected ? createEventRing({ redact }) : undefined
@@ -48,9 +39,11 @@ export function openAudit(
       keep: ring?.addStamped,
       hasSpans: telemetry !== undefined,
     }),
+    /** Where the inspector reads them: the file, or the memory of the process; undefined without either. */
     feed: settings ? createFileFeed([resolve(settings.file)]) : ring,
     redact,
     setServers,
+    /** Writes and sends what has happened so far, within limits. */
     async close() {
       file?.close()
       await telemetry?.close()
@@ -59,16 +52,17 @@ export function openAudit(
 }
 
 /** Hides secrets of servers and of the environment; built again only after the servers have changed. */
-export function createEventRedactor(secrets: readonly string[] = []): Pick<Audit, 'redact' | 'setServers'> {
+export function createEventRedactor(secrets: readonly string[] = []) {
   const known = [...secrets, ...secretsIn(process.env)]
   let servers: readonly ServerConfig[] = []
   let redact: ((text: string) => string) | undefined
   return {
-    redact(text) {
+    redact(text: string) {
       redact ??= createTextRedactor(servers, known)
       return redact(text)
     },
-    setServers(next) {
+    /** Hides the secrets of these servers too, from now on. */
+    setServers(next: readonly ServerConfig[]) {
       // Events of servers that have just left may still come.
       servers = [...servers.slice(-next.length - MAX_LEFT), ...next]
       redact = undefined

@@ -213,23 +213,6 @@ function firstLine(text: string): string {
   return line.length > 100 ? `${line.slice(0, 99)}…` : line
 }
 
-/** A row of the report. */
-type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
-
-/** What fills the context window, in estimated tokens. */
-export type ContextReport = {
-  readonly parts: readonly ContextPart[]
-  readonly window: number
-  readonly deferred: {
-    readonly tools: number
-    /** How many of these tools are Toolshelf's own, not a server's. */
-    readonly builtIn: number
-    readonly tokens: number
-  }
-  /** Long results on the shelf, the newest last. */
-  readonly results: readonly ShelvedResult[]
-}
-
 const LABELS = [
   { label: 'system prompt', mark: '▓', kinds: ['system'] },
   { label: 'tools always there', mark: '█', kinds: ['tools'] },
@@ -253,13 +236,11 @@ function conversationTokens(request: object): number {
   return estimateTokens(texts.join(''))
 }
 
-/** Measures a request; all tokens are estimates by length. */
-function contextReport(
-  request: object,
-  shelf: Shelf,
-  loaded: readonly string[],
-  window: number,
-): ContextReport {
+/** What fills the context window, in estimated tokens. */
+export type ContextReport = ReturnType<typeof contextReport>
+
+/** Measures what fills the context window; all tokens are estimates by length. */
+function contextReport(request: object, shelf: Shelf, loaded: readonly string[], window: number) {
   const segments = renderRequest(request)
   const isKnown = (kinds: readonly string[]) =>
     kinds[0] !== 'system' || segments.some(({ kind }) => kind === 'system')
@@ -275,6 +256,7 @@ function contextReport(
   }))
   const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
   const tokens = allDefinitionTokens(hidden)
+  /** How many of these tools are Toolshelf's own, not a server's. */
   const builtIn = hidden.filter(({ server }) => server === undefined).length
   return { parts, window, deferred: { tools: hidden.length, builtIn, tokens }, results: shelf.results() }
 }

@@ -72,7 +72,7 @@ export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
     case 'compacted':
       return noticed(turn, 'The older part of the conversation was summarised.')
     case 'end':
-      return event.reason === 'stopped' ? addStoppedNotice(turn) : noticed(turn, event.error)
+      return noticed(turn, event.reason === 'stopped' ? STOPPED : event.error)
     default:
       return turn
   }
@@ -144,9 +144,7 @@ function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }
   return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 
-function addStoppedNotice(turn: TurnState): TurnState {
-  return noticed(turn, 'Stopped. The session continues.')
-}
+const STOPPED = 'Stopped. The session continues.'
 
 function noticed(turn: TurnState, text: string | undefined): TurnState {
   return text === undefined ? turn : withAside(turn, { kind: 'notice', text })
@@ -210,17 +208,11 @@ export function runningText({ running, again, parts }: TurnState): string {
   return parts.some((part) => part.kind === 'said' && part.isOpen) ? 'answering' : 'thinking'
 }
 
-/** A turn, split into its final items and the rest. */
-type Settled = {
-  readonly items: readonly Item[]
-  /** The parts that may still change. */
-  readonly parts: readonly Part[]
-  /** Part of the streaming reply is already among the items. */
-  readonly isBegun: boolean
-}
-
-/** Splits a turn. */
-export function settle(parts: readonly Part[], isVerbose: boolean): Settled {
+/**
+ * Splits a turn into its final items and the parts that may still change; `isBegun`: part of the streaming reply is already
+ * among the items.
+ */
+export function settle(parts: readonly Part[], isVerbose: boolean) {
   const count = certainParts(parts, isVerbose)
   const certain = parts.slice(0, count)
   const items = finalItems(certain, isVerbose)

@@ -1,7 +1,7 @@
 // Plans how clients' files change when their servers move behind the gateway: which servers leave which file, and the
 // text that remains, with the gateway's entry in the client's own format. Writes nothing.
 import { isUtf8 } from 'node:buffer'
-import { realpath, stat } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import type { Fields } from '@toolshelf/core/internal'
 import { type FileRights, readBoundedFile } from '@toolshelf/core/internal/node'
 import {
@@ -13,6 +13,7 @@ import {
   variablesIn,
   withReferences,
 } from '@toolshelf/mcp/internal'
+import { rightsOf } from './journal.ts'
 import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
 export type Snapshot = {
@@ -49,8 +50,7 @@ const MAX_BYTES = 64_000_000
 export async function takeSnapshot(path: string): Promise<Snapshot> {
   const file = await realpath(path)
   const bytes = await readBoundedFile(file, MAX_BYTES)
-  const { mode, uid, gid } = await stat(file)
-  return { file, bytes, rights: { mode: mode & 0o7777, uid, gid } }
+  return { file, bytes, rights: await rightsOf(file) }
 }
 
 /**

@@ -135,7 +135,8 @@ export function commitWrites(
     const writable = checked.filter(({ problem }) => problem === undefined).map(({ write }) => write)
     if (writable.length === 0) return checked
     await journal.add(own ? [own, ...writable] : writable)
-    if (own) await writeOwn(own)
+    // It may contain secrets of clients, so only its owner may read it.
+    if (own) await new JsonFile(own.file).write(own.after)
     const written: WriteOutcome[] = []
     for (const one of checked) written.push(one.problem === undefined ? await writeOne(one.write) : one)
     return written
@@ -149,18 +150,13 @@ async function check(write: FileWrite): Promise<WriteOutcome> {
   return isReadOnly(write.rights) ? { write, problem: 'it is read-only; make it writable first' } : { write }
 }
 
-async function isUnchanged({ file, before }: FileWrite): Promise<boolean> {
+async function isUnchanged({ file, before }: Pick<FileWrite, 'file' | 'before'>): Promise<boolean> {
   const current = await readCurrent(file)
   return before === undefined ? current === undefined : current !== undefined && before.equals(current)
 }
 
 /** Renaming would replace a file that its owner protects. */
 const isReadOnly = ({ mode }: FileRights) => (mode & 0o222) === 0
-
-/** Writes our own file, which may contain secrets of clients, readable by the owner only. */
-async function writeOwn({ file, after }: FileWrite): Promise<void> {
-  await new JsonFile(file).write(after)
-}
 
 async function writeOne(write: FileWrite): Promise<WriteOutcome> {
   try {
@@ -192,16 +188,14 @@ export function putBack(
   rights: FileRights | undefined,
 ): Promise<void> {
   return journal.alone(async () => {
-    const now = await readCurrent(file)
-    const isSame = current === undefined ? now === undefined : now !== undefined && current.equals(now)
-    if (!isSame) throw new ChangedMeanwhile(CHANGED)
+    if (!(await isUnchanged({ file, before: current }))) throw new ChangedMeanwhile(CHANGED)
     if (content === undefined) return rm(file, { force: true })
     await mkdir(dirname(file), { recursive: true })
     await replaceFile(file, content, rights ?? (await rightsOf(file)))
   })
 }
 
-async function rightsOf(file: string): Promise<FileRights> {
+export async function rightsOf(file: string): Promise<FileRights> {
   const { mode, uid, gid } = await stat(file)
   return { mode: mode & 0o7777, uid, gid }
 }

@@ -28,18 +28,7 @@ export type LedgerTurn = Figures & {
 }
 
 /** The cost of all turns. */
-export type LedgerTotal = Figures & {
-  readonly searches: number
-  readonly prefixKept: number
-  /** Percent of `tokensWithout`. */
-  readonly savedShare: number
-  readonly tools: number
-  /** Tokens of all definitions, as each request would contain them; an estimate by length. */
-  readonly definitionTokens: number
-  /** The model whose prices are used, and the date of the price table. Missing if the model has no price. */
-  readonly pricedAs?: string
-  readonly pricesOf?: string
-}
+export type LedgerTotal = ReturnType<Ledger['total']>
 
 /** Records the cost of each turn. */
 export type Ledger = ReturnType<typeof createLedger>
@@ -109,11 +98,14 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions) 
       const tools = shelf.tools()
       return {
         ...figures,
+        /** Percent of `tokensWithout`. */
         savedShare: tokensWithout === 0 ? 0 : Math.round((1000 * tokensSaved) / tokensWithout) / 10,
         searches: pages.reduce((sum, { searches }) => sum + searches, 0),
         prefixKept: pages.reduce((sum, { prefixKept }) => sum + prefixKept, 0),
         tools: tools.length,
+        /** Tokens of all definitions, as each request would contain them; an estimate by length. */
         definitionTokens: allDefinitionTokens(tools),
+        /** The model whose prices are used, and the date of the price table. Missing if the model has no price. */
         ...(isPriced ? { pricedAs: model, pricesOf: prices.date } : {}),
       }
     },

@@ -11,19 +11,6 @@ import {
 } from '@toolshelf/mcp/internal/personal'
 import { CommandError } from '../command.ts'
 
-type PersonalParts = {
-  /** Splits servers into those that all users share, and personal ones. */
-  split(servers: readonly ServerConfig[]): {
-    readonly servers: readonly ServerConfig[]
-    readonly personal: readonly ServerConfig[]
-  }
-  /** Undefined where users cannot have credentials. */
-  open(
-    servers: readonly ServerConfig[],
-    options: Omit<PersonalHostsOptions, 'servers' | 'credentials'>,
-  ): PersonalHosts | undefined
-}
-
 /** What decides whether users can have credentials. */
 type Surroundings = {
   readonly store?: StateStore | undefined
@@ -36,24 +23,26 @@ type Surroundings = {
 export function personalParts(
   { store, hasUsers = false, isOnePerson }: Surroundings,
   environment: { readonly [name: string]: string | undefined } = process.env,
-): PersonalParts {
+) {
   const reason = isOnePerson ? undefined : whyNone(hasUsers, store, environment)
   const isOpen = !isOnePerson && reason === undefined
   const block = (config: ServerConfig) =>
     reason !== undefined && config.credentials === 'user' ? { ...config, blocked: reason } : config
+  const isPersonal = (config: ServerConfig) => isOpen && config.credentials === 'user'
   return {
-    split(servers) {
-      if (!isOpen) return { servers: servers.map(block), personal: [] }
-      const isPersonal = ({ credentials }: ServerConfig) => credentials === 'user'
-      return {
-        servers: servers.filter((config) => !isPersonal(config)),
-        personal: servers.filter(isPersonal),
-      }
-    },
-    open(servers, options) {
+    /** Splits servers into those that all users share, and personal ones. */
+    split: (servers: readonly ServerConfig[]) => ({
+      servers: servers.filter((config) => !isPersonal(config)).map(block),
+      personal: servers.filter(isPersonal),
+    }),
+    /** Undefined where users cannot have credentials. */
+    open(
+      servers: readonly ServerConfig[],
+      options: Omit<PersonalHostsOptions, 'servers' | 'credentials'>,
+    ): PersonalHosts | undefined {
       if (!isOpen || !store) return undefined
       const credentials = credentialsIn(store, environment)
-      return createPersonalHosts({ ...options, servers: this.split(servers).personal, credentials })
+      return createPersonalHosts({ ...options, servers: servers.filter(isPersonal), credentials })
     },
   }
 }
