@@ -104,7 +104,7 @@ function refuseForeignSources({ inputs }, own) {
 }
 
 /** The manifest as npm gets it: doors lead to what was built. */
-function published({ devDependencies, imports, ...manifest }) {
+function published({ devDependencies, scripts, imports, ...manifest }) {
   const doors = Object.entries(manifest.exports).map(([door, file]) => {
     const [name] = sourceName(file)
     return [door, name === undefined ? file : { types: `./types/${name}.d.ts`, default: `./${name}.js` }]
